@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 
 PREFIX ?= /usr/local
 
-.PHONY: help demo test test-arm test-web test-engines build python web install bench peers size fuzz format check-format lint clean bootstrap
+.PHONY: help demo test test-arm test-web test-engines web build python install bench peers bench-serve size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,11 @@ peers: build          ## whole models against the best of PyTorch, TorchScript a
 	@tools/bootstrap bench
 	@bench/environment peers
 	@build/bench-venv/bin/python bench/peers.py --program $(BUILD)/bin/sconce $(ARGS)
+
+bench-serve: build    ## sconce serve: overhead, requests a second against FastAPI, memory, overload, reloads; ARGS=--seconds 10, ...
+	@bench/environment serve
+	@cmake --build --preset $(PRESET) -j $(JOBS) -- --quiet sconce-bench-grpc
+	@python3 -B bench/serve/serve.py --bin $(BUILD)/bin $(ARGS)
 
 size: build           ## how large the libraries and programs are, stripped, and what libsconce is made of
 	@tools/size $(BUILD)

@@ -56,6 +56,10 @@ if(PROTOC AND GRPC_CPP_PLUGIN AND GRPCPP_INCLUDE AND NOT "${grpc_libraries}" MAT
   target_link_libraries(sconce_server_grpc PUBLIC sconce_server ${grpc_libraries})
   target_link_libraries(sconce-server PRIVATE sconce_server_grpc)
   target_compile_definitions(sconce-server PRIVATE SCONCE_SERVER_GRPC)
+  # A client for `make bench-serve`.
+  add_executable(sconce-bench-grpc EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/bench/serve/grpc_client.cpp")
+  target_link_libraries(sconce-bench-grpc PRIVATE sconce_server_grpc)
+  set_target_properties(sconce-bench-grpc PROPERTIES BUILD_RPATH "$ORIGIN/../lib")
 else()
   message(STATUS "sconce serve is built without gRPC: libgrpc++-dev, libprotobuf-dev or protobuf-compiler-grpc is not installed")
 endif()

@@ -1,5 +1,5 @@
-// sconce-fuzz-requests RUNS [SEED]: mutated requests against the router of a live service, in one process. Each has to be
-// answered, with a status of the protocol; a crash, a hang or an answer of 500 ends it with status 1.
+// sconce-fuzz-requests RUNS [SEED]: mutated requests against the router of a live service, in one process. Each has to
+// be answered, with a status of the protocol; a crash, a hang or an answer of 500 ends it with status 1.
 #include <unistd.h>
 
 #include <condition_variable>

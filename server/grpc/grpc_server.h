@@ -1,5 +1,4 @@
-// GrpcServer: the gRPC face of the Open Inference Protocol v2 (inference.proto), by gRPC's callback interface: no thread waits
-// for a model.
+// GrpcServer: the gRPC face of the Open Inference Protocol v2 (inference.proto), asynchronous: no thread waits for a model.
 #pragma once
 
 #include <memory>

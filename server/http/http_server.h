@@ -1,10 +1,11 @@
-// HttpServer: the router behind libmicrohttpd: HTTP/1.1 with keep-alive, limits on headers, bodies, connections and time, TLS.
+// HttpServer: the router behind libmicrohttpd: HTTP/1.1 with keep-alive, limits on headers, bodies, connections and
+// time, TLS.
 //
 // Note [Clients that leave]
-// libmicrohttpd does not look at a connection whose request runs. So the server asks the system, a hundred times a second,
-// about the connections of requests that have lasted a while; one that the client has closed cancels its request. A client
-// that closes only its sending half is taken for gone, as by most servers.
-// Neither does libmicrohttpd bound the time of a request that arrives byte by byte: the same watch ends these.
+// libmicrohttpd does not look at a connection whose request runs. So the server asks the system, a hundred times a
+// second, about the connections of requests that have lasted a while; one that the client has closed cancels its
+// request. A client that closes only its sending half is taken for gone, as by most servers. Neither does libmicrohttpd
+// bound the time of a request that arrives byte by byte: the same watch ends these.
 #pragma once
 
 #include <chrono>

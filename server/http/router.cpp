@@ -190,14 +190,15 @@ void Router::later(std::function<HttpResponse()> work, const std::function<void(
 JobPtr Router::route(HttpRequest& request, const std::function<void(HttpResponse)>& respond) {
   const std::vector<std::string> parts = parts_of(request.path);
   const bool health = parts.size() == 3 && parts[0] == "v2" && parts[1] == "health";
-  if (!health && !service_.is_allowed(request.authorization))
+  const bool page = parts.size() == 1 && parts[0].empty();  // it asks for the token itself
+  if (!health && !page && !service_.is_allowed(request.authorization))
     refuse(Code::unauthenticated, "a token is needed: Authorization: Bearer TOKEN");
-  if (request.has_query && !(parts.size() == 1 && parts[0].empty())) refuse("no path has arguments behind a '?'");
+  if (request.has_query && !page) refuse("no path has arguments behind a '?'");
   if (!request.content_encoding.empty() && request.content_encoding != "identity") {
     request.body = inflate_body(request.body, request.content_encoding, max_body_);
     request.content_encoding.clear();
   }
-  if (parts.size() == 1 && parts[0].empty()) {
+  if (page) {
     need(request, "GET");
     respond({200, kHtml, kPage, {}});
     return nullptr;

@@ -1,5 +1,5 @@
-// Router: the HTTP/REST face of the Open Inference Protocol v2, without sockets: from a request to its response. Fuzzers and
-// tests call it as the HTTP server does.
+// Router: the HTTP/REST face of the Open Inference Protocol v2, without sockets: from a request to its response.
+// Fuzzers and tests call it as the HTTP server does.
 #pragma once
 
 #include <functional>

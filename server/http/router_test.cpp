@@ -44,6 +44,10 @@ class Net(nn.Module):
     @torch.jit.export
     def ones(self, n: int) -> Tensor:
         return torch.ones(n).sum()
+
+    @torch.jit.export
+    def grow(self, x: Tensor) -> Tensor:
+        return torch.ones([int(x.item())]).sum()
 )";
 
 class RouterTest : public testing::Test {
@@ -181,6 +185,33 @@ TEST_F(RouterTest, DeadlinesAndCancellationReachTheLoop) {
   job->model->cancel(job);
   EXPECT_EQ(answer.get().status, 499);
   EXPECT_EQ(infer("net", x("1", 1)).substr(0, 4), "200 ");  // the instance is free again
+}
+
+TEST_F(RouterTest, ShortCallsRunAtOnce) {
+  start();
+  const auto is_ready = [](const std::future<HttpResponse>& f) {
+    return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  bool at_once = false;
+  for (int i = 0; i < 1000 && !at_once; ++i) {
+    auto answer = begin("POST", "/v2/models/net/infer", x("1", 1));
+    at_once = is_ready(answer);  // nearly always because it ran in this thread; see below for the proof
+    EXPECT_EQ(answer.get().status, 200);
+  }
+  EXPECT_TRUE(at_once);
+  // Loops never do.
+  for (int i = 0; i < 20; ++i) infer("net:spin", R"({"parameters":{"n":1},"inputs":[]})");
+  EXPECT_FALSE(service->repository().find("net")->method("spin").is_short({Value(1)}));
+  EXPECT_TRUE(
+      service->repository().find("net")->method("forward").is_short({Value(empty_tensor({1}, DType::float32))}));
+  EXPECT_FALSE(
+      service->repository().find("net")->method("forward").is_short({Value(empty_tensor({2}, DType::float32))}));
+  // One that was short and takes long begins again elsewhere, and is answered.
+  for (int i = 0; i < 50; ++i) infer("net:grow", x("1", 1));
+  EXPECT_TRUE(service->repository().find("net")->method("grow").is_short({Value(empty_tensor({1}, DType::float32))}));
+  EXPECT_NE(infer("net:grow", x("16777216", 1)).find("16777216"), std::string::npos);
+  EXPECT_FALSE(service->repository().find("net")->method("grow").is_short({Value(empty_tensor({1}, DType::float32))}));
+  EXPECT_EQ(infer("net:grow", x("16777216", 1)).substr(0, 4), "200 ");
 }
 
 TEST_F(RouterTest, TheQueueIsBounded) {

@@ -1,5 +1,5 @@
-// BatchQueue: dynamic batching. Requests wait in the order in which they came; the first one and those behind it that can
-// be joined with it leave together when they are enough, or when the first has waited long enough. It has neither a
+// BatchQueue: dynamic batching. Requests wait in the order in which they came; the first one and those behind it that
+// can be joined with it leave together when they are enough, or when the first has waited long enough. It has neither a
 // clock nor a lock of its own.
 #pragma once
 

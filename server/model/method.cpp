@@ -5,8 +5,12 @@
 #include <optional>
 
 #include "sconce/api/asks_for_gradients.h"
+#include "sconce/dispatch/op.h"
 #include "sconce/dispatch/schema.h"
+#include "sconce/ir/function.h"
+#include "sconce/ir/graph.h"
 #include "sconce/ops.h"
+#include "sconce/passes/passes.h"
 #include "sconce/tensor/grad_mode.h"
 #include "server/protocol/datatype.h"
 #include "server/protocol/failure.h"
@@ -286,14 +290,65 @@ std::optional<size_t> numbered(std::string_view name, std::string_view prefix) {
   return n;
 }
 
+// Whether a block has nothing that could last, or be seen from outside.
+bool is_straight(const ir::Block& block) {
+  for (const ir::Node* n : block.nodes()) {
+    const std::string& kind = n->kind().text();
+    for (const char* other : {"prim::Loop", "prim::SetAttr", "prim::CallMethod", "prim::CallFunction", "prim::Print",
+                              "prim::fork", "aten::wait"}) {
+      if (kind == other) return false;
+    }
+    if (n->op() && n->op()->schema().is_mutable()) return false;
+    for (const ir::Block* b : n->blocks()) {
+      if (!is_straight(*b)) return false;
+    }
+  }
+  return true;
+}
+bool is_straight(ir::Function& f) {
+  f.ensure_defined();
+  if (!f.has_graph()) return false;
+  const std::shared_ptr<ir::Graph> graph = f.graph()->copy();
+  passes::inline_calls(*graph);
+  return is_straight(*graph->block());
+}
+
+// A number for dtypes and sizes of tensors and for other arguments; 0 where there is none.
+uint64_t kind_of_arguments(const std::vector<Value>& args) {
+  uint64_t h = 0xcbf29ce484222325;
+  const auto mix = [&](uint64_t v) { h = (h ^ v) * 0x100000001b3 + (h >> 29); };
+  for (const Value& v : args) {
+    mix(static_cast<uint64_t>(v.tag()));
+    if (v.is_tensor()) {
+      const Tensor& t = v.to_tensor();
+      mix(static_cast<uint64_t>(t.dtype()));
+      for (const int64_t n : t.sizes()) mix(static_cast<uint64_t>(n));
+    } else if (v.is_bool() || v.is_int() || v.is_double()) {
+      mix(v.bits());
+    } else if (!v.is_none()) {
+      return 0;
+    }
+  }
+  return h | 1;
+}
+
 }  // namespace
+
+bool Method::is_short(const std::vector<Value>& args) const {
+  const uint64_t last = short_.load(std::memory_order_relaxed);
+  return last != 0 && last == kind_of_arguments(args);
+}
+void Method::remember(const std::vector<Value>& args, std::chrono::nanoseconds time) const {
+  if (is_straight_) short_.store(time < kShort ? kind_of_arguments(args) : 0, std::memory_order_relaxed);
+}
 
 Method::Method(const jit::Module& module, const std::string& name)
     : name_(name),
       module_(module),
       function_(module.method(name)),
       is_forward_(name == "forward"),
-      asks_for_gradients_(jit::asks_for_gradients(function_)) {
+      asks_for_gradients_(jit::asks_for_gradients(function_)),
+      is_straight_(is_straight(function_.function())) {
   const Schema& schema = function_.schema();
   for (size_t i = 1; i < schema.arguments.size(); ++i) argument_names_.push_back(schema.arguments[i].name);
 }

@@ -3,12 +3,14 @@
 //
 // Note [Names of tensors]
 // An argument `x: Tensor` is the input "x". Numbers, bools and strings are inputs of one element, or parameters of the
-// request. List[int], List[float], List[bool], List[str] are inputs of one dimension. The elements of other lists and of
-// tuples are "x.0", "x.1", those of Dict[str, T] "x.key". "INPUT__1" is the second argument, whatever its name.
-// A result that is one tensor is "output"; elements of a tuple or list "output_0", ...; of a named tuple or a dict by
+// request. List[int], List[float], List[bool], List[str] are inputs of one dimension. The elements of other lists and
+// of tuples are "x.0", "x.1", those of Dict[str, T] "x.key". "INPUT__1" is the second argument, whatever its name. A
+// result that is one tensor is "output"; elements of a tuple or list "output_0", ...; of a named tuple or a dict by
 // their names; what is inside of those, behind a dot. "OUTPUT__1" is the second one.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,11 +37,23 @@ class Method {
   Value run(const std::vector<Value>& args) const;
   const std::vector<std::string>& argument_names() const { return argument_names_; }
 
+  // Note [Short calls]
+  // To hand a call to another thread and back costs tens of microseconds, more than a small model takes. So a call that is
+  // known to be short is made by the thread that read the request, if an instance is free. Known: the program has neither
+  // loops nor writes, and a call with arguments of the same kind took less than kShort just before. Should it last all the
+  // same, its time ends after kSlice, and it begins again as any other: without writes, nothing remembers that it began.
+  static constexpr std::chrono::nanoseconds kShort = std::chrono::microseconds(200),
+                                            kSlice = std::chrono::milliseconds(2);
+  bool is_short(const std::vector<Value>& args) const;
+  void remember(const std::vector<Value>& args, std::chrono::nanoseconds time) const;
+
  private:
   std::string name_;
   jit::Module module_;
   jit::Function function_;
   bool is_forward_, asks_for_gradients_;
+  bool is_straight_;                        // neither loops nor writes
+  mutable std::atomic<uint64_t> short_{0};  // the kind of arguments of the last call, if it was short
   std::vector<std::string> argument_names_;
 };
 

@@ -205,6 +205,7 @@ JobPtr Model::submit(InferRequest request, const std::string& method_name, Clock
   job->request = std::move(request);
   job->model = shared_from_this();
   job->done = std::move(done);
+  std::shared_ptr<Batch> now_batch;
   {
     const std::scoped_lock lock(mutex_);
     if (closed_) refuse(Code::unavailable, "model '{}' is being unloaded", name());
@@ -212,12 +213,49 @@ JobPtr Model::submit(InferRequest request, const std::string& method_name, Clock
       refuse(Code::exhausted, "model '{}': {} requests wait already", name(), queue_.size());
     if (queued_bytes_ + job->bytes > static_cast<size_t>(config_.queue_bytes) && !queue_.empty())
       refuse(Code::exhausted, "model '{}': requests of {} bytes wait already", name(), queued_bytes_);
-    queued_bytes_ += job->bytes;
-    queue_.push(job);
-    stats_->waiting.fetch_add(1, std::memory_order_relaxed);
+    if (runs_at_once(*job)) {
+      now_batch = begin({job}, Method::kSlice);
+    } else {
+      queued_bytes_ += job->bytes;
+      queue_.push(job);
+      stats_->waiting.fetch_add(1, std::memory_order_relaxed);
+    }
   }
-  wake_.notify_one();
+  if (!now_batch) {
+    wake_.notify_one();
+    return job;
+  }
+  const bool again = !run_together({job}, now_batch, true);
+  bool others = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    end({job});
+    if (again) {
+      queued_bytes_ += job->bytes;
+      queue_.push(job);
+      stats_->waiting.fetch_add(1, std::memory_order_relaxed);
+    }
+    others = !queue_.empty();
+  }
+  if (others) wake_.notify_one();
   return job;
+}
+
+// Called with the lock. Note [Short calls]
+bool Model::runs_at_once(const Job& job) const {
+  if (!queue_.empty() || busy_ >= config_.instances) return false;
+  if (job.rows && config_.batch_delay.count() && job.rows < config_.max_batch_size) return false;  // waits for others
+  return job.method->is_short(job.args);
+}
+
+// Called with the lock.
+void Model::end(const std::vector<JobPtr>& jobs) {
+  for (const JobPtr& job : jobs) {
+    running_.erase(job);
+    job->batch.reset();
+  }
+  --busy_;
+  stats_->running.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Model::answer(const JobPtr& job, Answer answer) {
@@ -278,9 +316,14 @@ void Model::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     const Clock::time_point now = Clock::now();
-    std::vector<JobPtr> jobs = queue_.take(now, closed_);
+    const bool free = busy_ < config_.instances;
+    std::vector<JobPtr> jobs = free ? queue_.take(now, closed_) : std::vector<JobPtr>();
     if (jobs.empty()) {
       if (stopped_) return;
+      if (!free) {  // whoever runs there wakes one
+        wake_.wait(lock);
+        continue;
+      }
       if (const auto at = queue_.ready_at())
         wake_.wait_until(lock, *at);
       else
@@ -290,16 +333,11 @@ void Model::work() {
     for (const JobPtr& job : jobs) queued_bytes_ -= job->bytes;
     stats_->waiting.fetch_sub(static_cast<int64_t>(jobs.size()), std::memory_order_relaxed);
     if (!queue_.empty()) wake_.notify_one();  // one push may have made two batches
-    stats_->running.fetch_add(1, std::memory_order_relaxed);
     const std::shared_ptr<Batch> batch = begin(jobs);
     lock.unlock();
     run_together(jobs, batch);
     lock.lock();
-    for (const JobPtr& job : jobs) {
-      running_.erase(job);
-      job->batch.reset();
-    }
-    stats_->running.fetch_sub(1, std::memory_order_relaxed);
+    end(jobs);
     lock.unlock();
     jobs.clear();  // what they hold may take a while to end
     lock.lock();
@@ -307,7 +345,9 @@ void Model::work() {
 }
 
 // Called with the lock.
-std::shared_ptr<Batch> Model::begin(const std::vector<JobPtr>& jobs) {
+std::shared_ptr<Batch> Model::begin(const std::vector<JobPtr>& jobs, std::chrono::nanoseconds slice) {
+  ++busy_;
+  stats_->running.fetch_add(1, std::memory_order_relaxed);
   auto batch = std::make_shared<Batch>();
   Limits limits;
   Clock::time_point deadline = Clock::time_point::min();
@@ -320,6 +360,7 @@ std::shared_ptr<Batch> Model::begin(const std::vector<JobPtr>& jobs) {
   limits.work = times(limits.work, jobs.size());
   if (deadline != Clock::time_point::max())
     limits.timeout = std::max<std::chrono::nanoseconds>(deadline - Clock::now(), std::chrono::nanoseconds(1));
+  limits.timeout = std::min(limits.timeout, slice);
   batch->budget = std::make_shared<Budget>(limits, "the request");
   batch->live = jobs.size();
   for (const JobPtr& job : jobs) {
@@ -329,7 +370,7 @@ std::shared_ptr<Batch> Model::begin(const std::vector<JobPtr>& jobs) {
   return batch;
 }
 
-void Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<Batch>& batch) {
+bool Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<Batch>& batch, bool sliced) {
   const Clock::time_point start = Clock::now();
   for (const JobPtr& job : jobs) {
     const uint64_t waited = ns_between(job->queued, start);
@@ -378,6 +419,7 @@ void Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<
     stats_->compute_infer.add(run * jobs.size(), jobs.size());
     stats_->compute_output.add(out * jobs.size(), jobs.size());
     stats_->computed.add(run);
+    if (jobs.size() == 1) jobs[0]->method->remember(jobs[0]->args, computed - joined);
     stats_->executions.fetch_add(1, std::memory_order_relaxed);
     stats_->rows.fetch_add(static_cast<uint64_t>(rows), std::memory_order_relaxed);
     auto& of_size = stats_->batches[std::min<size_t>(static_cast<size_t>(rows), ModelStats::kMostBatch)];
@@ -389,6 +431,12 @@ void Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<
             .count());
     for (size_t i = 0; i < jobs.size(); ++i) answer(jobs[i], std::move(answers[i]));
   } catch (const std::exception& e) {
+    // Its slice is over, and nothing else: it begins again.
+    if (sliced && batch->budget->has_ended() && Clock::now() < jobs[0]->deadline && !jobs[0]->answered.load() &&
+        Clock::now() - start >= Method::kSlice) {
+      jobs[0]->method->remember(jobs[0]->args, Method::kSlice);
+      return false;
+    }
     // One of several may be to blame: each runs alone, so that the others do not pay for it.
     if (jobs.size() > 1 && !batch->budget->has_ended()) {
       for (const JobPtr& job : jobs) {
@@ -397,14 +445,17 @@ void Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<
         {
           const std::scoped_lock lock(mutex_);
           alone = begin({job});
+          --busy_;  // it is the instance that has the batch already
+          stats_->running.fetch_sub(1, std::memory_order_relaxed);
         }
         run_together({job}, alone);
       }
-      return;
+      return true;
     }
     const bool late = Clock::now() >= last->deadline;
     for (const JobPtr& job : jobs) answer(job, failure_of(e, *batch, late));
   }
+  return true;
 }
 
 }  // namespace sconce::server

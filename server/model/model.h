@@ -1,9 +1,10 @@
-// Model: one version of a model that is served: its module, the requests that wait for it, and the threads (instances) that
-// run them.
+// Model: one version of a model that is served: its module, the requests that wait for it, and the threads (instances)
+// that run them.
 //
 // Note [Answers]
-// Whoever answers a job calls its `done`, outside of the lock, once. An instance runs jobs under a Budget: its time is the
-// latest deadline of the batch, and it is cancelled when no member wants its answer any more, so that kernels end early.
+// Whoever answers a job calls its `done`, outside of the lock, once. An instance runs jobs under a Budget: its time is
+// the latest deadline of the batch, and it is cancelled when no member wants its answer any more, so that kernels end
+// early.
 #pragma once
 
 #include <condition_variable>
@@ -63,9 +64,13 @@ class Model : public std::enable_shared_from_this<Model> {
 
  private:
   void work();
-  void run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<Batch>& batch);
+  // False: the slice was not enough, and nothing has been answered.
+  bool run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<Batch>& batch, bool sliced = false);
   void answer(const JobPtr& job, Answer answer);
-  std::shared_ptr<Batch> begin(const std::vector<JobPtr>& jobs);
+  bool runs_at_once(const Job& job) const;
+  std::shared_ptr<Batch> begin(const std::vector<JobPtr>& jobs,
+                               std::chrono::nanoseconds slice = std::chrono::nanoseconds::max());
+  void end(const std::vector<JobPtr>& jobs);
 
   const ModelSource source_;
   const ModelConfig config_;
@@ -78,6 +83,7 @@ class Model : public std::enable_shared_from_this<Model> {
   BatchQueue<JobPtr> queue_;
   std::set<JobPtr> running_;
   size_t queued_bytes_ = 0;
+  int busy_ = 0;  // instances that run, and threads that make short calls in their place
   bool closed_ = false, stopped_ = false;
   std::vector<std::thread> threads_;
 };

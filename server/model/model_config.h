@@ -1,5 +1,5 @@
-// ModelConfig: how a model is served: batching, instances, queue, limits, what its tensors are. From the command line, and
-// from config.json in the model's folder, whose members have the names of the fields below.
+// ModelConfig: how a model is served: batching, instances, queue, limits, what its tensors are. From the command line,
+// and from config.json in the model's folder, whose members have the names of the fields below.
 #pragma once
 
 #include <chrono>
@@ -37,7 +37,8 @@ struct ModelConfig {
   std::vector<TensorInfo> inputs, outputs;
 };
 
-// Reads config.json over what `config` says already. `name` stands in messages. Throws Failure; an unknown member is one.
+// Reads config.json over what `config` says already. `name` stands in messages. Throws Failure; an unknown member is
+// one.
 void read_model_config(std::string_view json, const std::string& name, ModelConfig& config);
 // The same as JSON.
 void write_model_config(const ModelConfig& config, JsonWriter& out);

@@ -267,8 +267,8 @@ void Repository::tick(Clock::time_point now) {
   {
     const std::unique_lock lock(mutex_);
     for (auto at = retired_.begin(); at != retired_.end();) {
-      (*at)->close();
-      // Nobody else has it, and nobody can get it: it is not among the entries.
+      // Nobody else has it, and nobody can get it: it is not among the entries. Until then it takes requests: somebody may
+      // have found it just before it was replaced.
       if (at->use_count() == 1 && (*at)->is_idle()) {
         gone.push_back(std::move(*at));
         at = retired_.erase(at);

@@ -1,6 +1,6 @@
-// Repository: the models that are served, by name and version. A model is a file, or a folder with a folder for each version
-// (NAME/VERSION/model.pt, .ptl, .pt2 or .scx, and NAME/config.json). Models are loaded, replaced and taken away while
-// requests run: those that an old one has taken are answered by it, and it goes when it is idle.
+// Repository: the models that are served, by name and version. A model is a file, or a folder with a folder for each
+// version (NAME/VERSION/model.pt, .ptl, .pt2 or .scx, and NAME/config.json). Models are loaded, replaced and taken away
+// while requests run: those that an old one has taken are answered by it, and it goes when it is idle.
 #pragma once
 
 #include <map>
@@ -37,8 +37,8 @@ class Repository {
   // gives how many these are.
   size_t load_all();
 
-  // Loads the model, or what has changed of it, and replaces what is served. `config`: JSON over its config.json. Throws
-  // Failure; then what was served stays.
+  // Loads the model, or what has changed of it, and replaces what is served. `config`: JSON over its config.json.
+  // Throws Failure; then what was served stays.
   void load(const std::string& name, const std::string& config = {});
   void unload(const std::string& name);
   // Whether clients may do so. Throws Failure (forbidden).

@@ -1,4 +1,5 @@
-// Datatype: element types by the protocol's names (BOOL, UINT8 ... FP64, BF16, BYTES), and the dtypes that they are here.
+// Datatype: element types by the protocol's names (BOOL, UINT8 ... FP64, BF16, BYTES), and the dtypes that they are
+// here.
 #pragma once
 
 #include <optional>

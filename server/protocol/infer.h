@@ -1,5 +1,5 @@
-// Inference requests and responses of the Open Inference Protocol v2, and their encoding over HTTP: JSON, with the binary
-// tensor extension. gRPC has the same in its own messages.
+// Inference requests and responses of the Open Inference Protocol v2, and their encoding over HTTP: JSON, with the
+// binary tensor extension. gRPC has the same in its own messages.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// JsonReader: a pull parser for JSON (RFC 8259), of bounded depth. Nothing is built: callers take what they expect, value
-// by value, and can keep the place of a value to read it later.
+// JsonReader: a pull parser for JSON (RFC 8259), of bounded depth. Nothing is built: callers take what they expect,
+// value by value, and can keep the place of a value to read it later.
 //
 //   JsonReader in(text);
 //   in.object([&](const std::string& key) {

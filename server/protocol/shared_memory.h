@@ -1,10 +1,10 @@
-// SharedMemory: the system shared memory extension. Regions of POSIX shared memory that clients have registered by name,
-// from which inputs are read and into which outputs are written.
+// SharedMemory: the system shared memory extension. Regions of POSIX shared memory that clients have registered by
+// name, from which inputs are read and into which outputs are written.
 //
 // Note [Memory of others]
 // A client may change a region, or cut it short, while the server uses it. So regions are not mapped: they are read and
-// written as files (pread, pwrite), which fail where a mapping would end the process, and inputs are copied, so that what
-// was checked is what is used.
+// written as files (pread, pwrite), which fail where a mapping would end the process, and inputs are copied, so that
+// what was checked is what is used.
 #pragma once
 
 #include <cstdint>

@@ -19,14 +19,15 @@ struct WireTensor {
   std::vector<std::string> strings;  // BYTES: one for each element
 };
 
-// How many elements a shape has. Throws Failure, which names the tensor, for negative sizes, more than 64 dimensions and
-// products that no memory could hold.
+// How many elements a shape has. Throws Failure, which names the tensor, for negative sizes, more than 64 dimensions
+// and products that no memory could hold.
 int64_t element_count(const std::string& name, const std::vector<int64_t>& shape);
 
 // Fills in tensor or strings from elements that lie one after the other (BYTES: each after its length in 4 bytes). They
 // are copied. Throws Failure when they are not exactly as many as shape and datatype say.
 void read_bytes(WireTensor& t, std::string_view bytes);
-// The same from a JSON array, flat or nested as the shape says. Throws Failure for numbers that the datatype does not hold.
+// The same from a JSON array, flat or nested as the shape says. Throws Failure for numbers that the datatype does not
+// hold.
 void read_json_data(WireTensor& t, std::string_view array);
 
 // Appends.

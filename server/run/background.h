@@ -1,5 +1,5 @@
-// Background: a thread for work that would hold up others (loading models, drawing graphs), one task after the other, and
-// one that looks after everything a hundred times a second.
+// Background: a thread for work that would hold up others (loading models, drawing graphs), one task after the other,
+// and one that looks after everything a hundred times a second.
 #pragma once
 
 #include <condition_variable>

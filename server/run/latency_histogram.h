@@ -1,5 +1,5 @@
-// LatencyHistogram: a log-linear (HDR) histogram of durations in nanoseconds: 2^Bits counts for each power of two, so that
-// a quantile is exact to one part in 2^Bits, from 1 ns to centuries, at a fixed size.
+// LatencyHistogram: a log-linear (HDR) histogram of durations in nanoseconds: 2^Bits counts for each power of two, so
+// that a quantile is exact to one part in 2^Bits, from 1 ns to centuries, at a fixed size.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,8 @@ class LatencyHistogram {
     return n;
   }
   uint64_t sum() const { return sum_; }
-  // The least duration that this share (0 to 1) of all did not exceed, up to the width of its count; 0 when there are none.
+  // The least duration that this share (0 to 1) of all did not exceed, up to the width of its count; 0 when there are
+  // none.
   uint64_t quantile(double share) const {
     const uint64_t all = count();
     if (all == 0) return 0;

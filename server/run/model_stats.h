@@ -1,5 +1,5 @@
-// ModelStats: counters and latency histograms of a model and its version. Threads add to them without a lock; they live on
-// when the model is loaded again.
+// ModelStats: counters and latency histograms of a model and its version. Threads add to them without a lock; they live
+// on when the model is loaded again.
 #pragma once
 
 #include <array>

@@ -34,8 +34,8 @@ class Service {
   Log& log() { return log_; }
   const ServiceSettings& settings() const { return settings_; }
 
-  // Lets a request run. The request's model may be "name:method", its parameter `method` names one, too. `done` is called
-  // once, by any thread, unless this throws Failure.
+  // Lets a request run. The request's model may be "name:method", its parameter `method` names one, too. `done` is
+  // called once, by any thread, unless this throws Failure.
   JobPtr infer(InferRequest request, std::function<void(Answer)> done);
   // Whether "Bearer TOKEN" is right. Takes the same time for every wrong one.
   bool is_allowed(std::string_view authorization) const;

@@ -55,7 +55,7 @@ class Page(unittest.TestCase):
         self.show()
         self.browser.wait_for("document.querySelectorAll('section[data-model]').length === 2")
         self.browser.wait_for("document.querySelector('#state').textContent === 'ready'")
-        self.browser.wait_for("document.querySelector('section[data-model=MLP] code')?.textContent === 'forward'")
+        self.browser.wait_for("[...document.querySelectorAll('section[data-model=MLP] code')].some((e) => e.textContent === 'forward')")
         self.assertIn("serve ", self.text("#version"))
         body = json.dumps({"inputs": [{"name": "INPUT__0", "datatype": "FP32", "shape": [3, 4], "data": [1] * 12}]}).encode()
 

@@ -1,5 +1,5 @@
-// sconce serve MODEL...: starts sconce-server, which stands beside this program. It is one of its own, so that sconce needs no
-// library for HTTP or gRPC.
+// sconce serve MODEL...: starts sconce-server, which stands beside this program. It is one of its own, so that sconce
+// needs no library for HTTP or gRPC.
 #include <unistd.h>
 
 #include <cerrno>

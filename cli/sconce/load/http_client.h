@@ -1,5 +1,5 @@
-// HttpClient: a connection of HTTP/1.1 that does not block, one request at a time. Of the protocol it knows what servers of
-// models need: Content-Length, keep-alive.
+// HttpClient: a connection of HTTP/1.1 that does not block, one request at a time. Of the protocol it knows what
+// servers of models need: Content-Length, keep-alive.
 #pragma once
 
 #include <netdb.h>
