@@ -13,11 +13,9 @@
 namespace sconce::server {
 namespace {
 
-using grpc::CallbackServerContext;
-using grpc::ServerUnaryReactor;
+using grpc::ServerContext;
 using grpc::Status;
 
-constexpr const char* kNeedsToken = "a token is needed: authorization: Bearer TOKEN";
 constexpr int kWaitingCalls = 32;     // for which gRPC needs not wait
 constexpr size_t kMostOfStream = 64;  // requests of a stream that run at a time
 
@@ -185,8 +183,7 @@ void write_response(const InferResponse& r, const std::vector<RequestedOutput>& 
 }
 
 // What is left until the client's deadline.
-template <class Context>
-void take_deadline(const Context& context, InferRequest& request) {
+void take_deadline(const ServerContext& context, InferRequest& request) {
   const auto deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return;
   const auto left = deadline - std::chrono::system_clock::now();
@@ -194,87 +191,145 @@ void take_deadline(const Context& context, InferRequest& request) {
     request.time_left = std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(1));
 }
 
-// One call of ModelInfer, from the wait for a client to the end: events of a completion queue, whose thread also makes short
-// calls. (gRPC's callback interface takes threads of its own for each step; measured at 169 us a call where this takes less.)
-class InferCall {
- public:
-  // Waits for the next client.
-  template <class Endpoint>
-  static void wait(Endpoint& endpoint, server::Service& service, grpc::ServerCompletionQueue& queue) {
-    auto* call = new InferCall(service, [&endpoint, &service, &queue] { wait(endpoint, service, queue); });
-    call->context_.AsyncNotifyWhenDone(&call->done_);
-    endpoint.RequestModelInfer(&call->context_, &call->request_, &call->responder_, &queue, &queue, &call->begun_);
+// What a completion queue gives back: who is to be told of the end of an operation.
+struct Event {
+  std::function<void(bool ok)> handle;
+};
+
+using Endpoint = inference::GRPCInferenceService::AsyncService;
+
+// What calls share. Note [One thread]
+// All operations end in one completion queue with one thread, which also makes short calls (Note [Short calls]). gRPC's
+// callback interface has threads of its own that all wait for the same sockets: a call took 169 us there (p50).
+struct Shared {
+  Service& service;
+  Endpoint& endpoint;
+  grpc::ServerCompletionQueue& queue;
+
+  bool is_allowed(const ServerContext& c) const {
+    const auto& metadata = c.client_metadata();
+    const auto at = metadata.find("authorization");
+    return service.is_allowed(at == metadata.end() ? std::string_view()
+                                                   : std::string_view(at->second.data(), at->second.size()));
   }
-  // An event of the queue.
-  struct Event {
-    InferCall* call;
-    void (InferCall::*handle)(bool ok);
+};
+const Status kUnauthenticated(grpc::StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer TOKEN");
+
+template <class F>
+Status status_after(const F& f) {
+  try {
+    f();
+    return Status::OK;
+  } catch (const Failure& e) {
+    return status_of(e);
+  } catch (const std::exception& e) {
+    return {grpc::StatusCode::INTERNAL, e.what()};
+  }
+}
+
+// A call of a method that is answered at once, or by the thread of the background.
+template <class Request, class Response>
+class SimpleCall {
+ public:
+  using Writer = grpc::ServerAsyncResponseWriter<Response>;
+  using Ask = void (Endpoint::*)(ServerContext*, Request*, Writer*, grpc::CompletionQueue*,
+                                 grpc::ServerCompletionQueue*, void*);
+  struct Kind {
+    Ask ask;
+    std::function<void(Service&, const Request&, Response&)> answer;  // throws Failure
+    bool needs_token = true, in_background = false;
   };
+  // Waits for the next client.
+  static void wait(const Shared& shared, const Kind& kind) {
+    auto* call = new SimpleCall(shared, kind);
+    (shared.endpoint.*kind.ask)(&call->context_, &call->request_, &call->writer_, &shared.queue, &shared.queue,
+                                &call->begun_);
+  }
 
  private:
-  InferCall(server::Service& service, std::function<void()> next)
-      : service_(service), next_(std::move(next)), responder_(&context_) {}
+  SimpleCall(const Shared& shared, const Kind& kind) : shared_(shared), kind_(kind), writer_(&context_) {}
 
-  void on_begun(bool ok) {
+  void begin(bool ok) {
+    if (!ok) {  // the server stops
+      delete this;
+      return;
+    }
+    wait(shared_, kind_);
+    if (kind_.needs_token && !shared_.is_allowed(context_)) return finish(kUnauthenticated);
+    if (!kind_.in_background) return finish(status_after([&] { kind_.answer(shared_.service, request_, response_); }));
+    const Status posted = status_after([&] {
+      shared_.service.repository().check_control();
+      shared_.service.background().post(
+          [this] { finish(status_after([&] { kind_.answer(shared_.service, request_, response_); })); });
+    });
+    if (!posted.ok()) finish(posted);
+  }
+  void finish(const Status& status) { writer_.Finish(response_, status, &ended_); }
+
+  const Shared& shared_;
+  const Kind& kind_;
+  ServerContext context_;
+  Request request_;
+  Response response_;
+  Writer writer_;
+  Event begun_{[this](bool ok) { begin(ok); }}, ended_{[this](bool) { delete this; }};
+};
+
+// A call of ModelInfer.
+class InferCall {
+ public:
+  static void wait(const Shared& shared) {
+    auto* call = new InferCall(shared);
+    call->context_.AsyncNotifyWhenDone(&call->done_);
+    shared.endpoint.RequestModelInfer(&call->context_, &call->request_, &call->writer_, &shared.queue, &shared.queue,
+                                      &call->begun_);
+  }
+
+ private:
+  explicit InferCall(const Shared& shared) : shared_(shared), writer_(&context_) {}
+
+  void begin(bool ok) {
     if (!ok) {  // the server stops: no event follows
       delete this;
       return;
     }
-    next_();
-    service_.grpc_requests.fetch_add(1, std::memory_order_relaxed);
-    const auto& metadata = context_.client_metadata();
-    const auto at = metadata.find("authorization");
-    if (!service_.is_allowed(at == metadata.end() ? std::string_view()
-                                                  : std::string_view(at->second.data(), at->second.size())))
-      return refuse_call({grpc::StatusCode::UNAUTHENTICATED, kNeedsToken});
-    try {
-      InferRequest request = read_request(request_, service_.shared_memory());
+    wait(shared_);
+    Service& service = shared_.service;
+    service.grpc_requests.fetch_add(1, std::memory_order_relaxed);
+    if (!shared_.is_allowed(context_)) return refuse_call(kUnauthenticated);
+    const Status begun = status_after([&] {
+      InferRequest request = read_request(request_, service.shared_memory());
       take_deadline(context_, request);
       wanted_ = request.outputs;
       request_.Clear();
-      JobPtr job = service_.infer(std::move(request), [this](Answer answer) { this->answer(std::move(answer)); });
+      JobPtr job = service.infer(std::move(request), [this](Answer answer) { finish(std::move(answer)); });
       release_after([&] {
-        if (!finished_) job_ = job;
+        if (!finished_) job_ = std::move(job);
       });
-    } catch (const Failure& f) {
-      refuse_call(status_of(f));
-    } catch (const std::exception& e) {
-      refuse_call({grpc::StatusCode::INTERNAL, e.what()});
-    }
+    });
+    if (!begun.ok()) refuse_call(begun);
   }
   void refuse_call(const Status& status) {
-    finish(status);
+    writer_.FinishWithError(status, &ended_);
     release_after([] {});
   }
-  void answer(Answer answer) {
-    Status status;
-    try {
+  void finish(Answer answer) {
+    const Status status = status_after([&] {
       if (const auto* f = std::get_if<Failure>(&answer)) throw *f;
-      write_response(std::get<InferResponse>(answer), wanted_, service_.shared_memory(), response_);
-    } catch (const Failure& f) {
-      status = status_of(f);
-    } catch (const std::exception& e) {
-      status = Status(grpc::StatusCode::INTERNAL, e.what());
-    }
-    finish(status);
-  }
-  void finish(const Status& status) {
+      write_response(std::get<InferResponse>(answer), wanted_, shared_.service.shared_memory(), response_);
+    });
     {
       const std::scoped_lock lock(mutex_);
       finished_ = true;
       job_.reset();
     }
     if (status.ok())
-      responder_.Finish(response_, status, &ended_);
+      writer_.Finish(response_, status, &ended_);
     else
-      responder_.FinishWithError(status, &ended_);
-  }
-  // The answer is sent.
-  void on_ended(bool) {
-    release_after([] {});
+      writer_.FinishWithError(status, &ended_);
   }
   // The call is over; perhaps since the client has gone.
-  void on_done(bool) {
+  void end() {
     JobPtr job;
     if (context_.IsCancelled()) {
       const std::scoped_lock lock(mutex_);
@@ -283,7 +338,7 @@ class InferCall {
     if (job) job->model->cancel(job);
     release_after([] {});
   }
-  // Three have to be through: on_begun where it has begun a job, on_ended, on_done.
+  // Three have to be through: begin, the answer that is sent, end.
   template <class F>
   void release_after(const F& f) {
     bool last = false;
@@ -295,136 +350,158 @@ class InferCall {
     if (last) delete this;
   }
 
-  server::Service& service_;
-  const std::function<void()> next_;
-  grpc::ServerContext context_;
+  const Shared& shared_;
+  ServerContext context_;
   inference::ModelInferRequest request_;
   inference::ModelInferResponse response_;
-  grpc::ServerAsyncResponseWriter<inference::ModelInferResponse> responder_;
+  grpc::ServerAsyncResponseWriter<inference::ModelInferResponse> writer_;
   std::vector<RequestedOutput> wanted_;
   std::mutex mutex_;
   JobPtr job_;
   bool finished_ = false;
   int owners_ = 3;
-  Event begun_{this, &InferCall::on_begun}, ended_{this, &InferCall::on_ended}, done_{this, &InferCall::on_done};
+  Event begun_{[this](bool ok) { begin(ok); }}, ended_{[this](bool) { release_after([] {}); }},
+      done_{[this](bool) { end(); }};
 };
 
-// One call of ModelStreamInfer: requests are read while others run, up to a number.
-class StreamCall final
-    : public grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse> {
+// A call of ModelStreamInfer: requests are read while others run, up to a number.
+class StreamCall {
  public:
-  StreamCall(Service& service, bool allowed) : service_(service) {
-    if (!allowed) {
-      finished_ = true;
-      Finish({grpc::StatusCode::UNAUTHENTICATED, kNeedsToken});
-      return;
-    }
-    StartRead(&read_);
+  static void wait(const Shared& shared) {
+    auto* call = new StreamCall(shared);
+    call->context_.AsyncNotifyWhenDone(&call->done_);
+    shared.endpoint.RequestModelStreamInfer(&call->context_, &call->stream_, &shared.queue, &shared.queue,
+                                            &call->begun_);
   }
-  void OnReadDone(bool ok) override {
+
+ private:
+  explicit StreamCall(const Shared& shared) : shared_(shared), stream_(&context_) {}
+
+  void begin(bool ok) {
     if (!ok) {
-      const std::scoped_lock lock(mutex_);
-      reading_ = false;
-      read_all_ = true;
-      finish_if_done();
+      delete this;
       return;
     }
-    service_.grpc_requests.fetch_add(1, std::memory_order_relaxed);
-    const std::string id = read_.id();
+    wait(shared_);
+    const std::scoped_lock lock(mutex_);
+    if (shared_.is_allowed(context_)) return start_read();
+    finished_ = true;
+    stream_.Finish(kUnauthenticated, &ended_);
+  }
+  void on_read(bool ok) {
     {
       const std::scoped_lock lock(mutex_);
       reading_ = false;
+      if (!ok) {
+        read_all_ = true;
+        return finish_if_done();
+      }
       ++running_;
     }
-    try {
-      InferRequest request = read_request(read_, service_.shared_memory());
-      read_.Clear();
+    Service& service = shared_.service;
+    service.grpc_requests.fetch_add(1, std::memory_order_relaxed);
+    const std::string id = request_.id();
+    const Status begun = status_after([&] {
+      InferRequest request = read_request(request_, service.shared_memory());
       auto wanted = request.outputs;
-      JobPtr job = service_.infer(std::move(request), [this, id, wanted = std::move(wanted)](Answer answer) {
+      JobPtr job = service.infer(std::move(request), [this, id, wanted = std::move(wanted)](Answer answer) {
         inference::ModelStreamInferResponse out;
-        try {
+        const Status status = status_after([&] {
           if (const auto* f = std::get_if<Failure>(&answer)) throw *f;
-          write_response(std::get<InferResponse>(answer), wanted, service_.shared_memory(),
+          write_response(std::get<InferResponse>(answer), wanted, shared_.service.shared_memory(),
                          *out.mutable_infer_response());
-        } catch (const std::exception& e) {
-          out.set_error_message(e.what());
-          out.mutable_infer_response()->set_id(id);
-        }
-        answered(std::move(out));
+        });
+        answered(id, status, std::move(out));
       });
       const std::scoped_lock lock(mutex_);
       std::erase_if(jobs_, [](const JobPtr& j) { return j->answered.load(); });
       if (!job->answered.load()) jobs_.push_back(job);
-    } catch (const std::exception& e) {
-      inference::ModelStreamInferResponse out;
-      out.set_error_message(e.what());
-      out.mutable_infer_response()->set_id(id);
-      answered(std::move(out));
-    }
-    read_more();
-  }
-  void OnWriteDone(bool ok) override {
-    const std::scoped_lock lock(mutex_);
-    writing_ = false;
-    if (!ok)
-      writes_.clear(), broken_ = true;
-    else
-      writes_.pop_front();
-    write_more();
-    finish_if_done();
-    if (!finished_ && ok) start_read();
-  }
-  void OnCancel() override {
-    std::vector<JobPtr> jobs;
-    {
-      const std::scoped_lock lock(mutex_);
-      jobs.swap(jobs_);
-      broken_ = true;
-      if (!writing_) writes_.clear();
-    }
-    for (const JobPtr& job : jobs) job->model->cancel(job);
-    const std::scoped_lock lock(mutex_);
-    finish_if_done();
-  }
-  void OnDone() override { delete this; }
-
- private:
-  void read_more() {
+    });
+    if (!begun.ok()) answered(id, begun, {});
     const std::scoped_lock lock(mutex_);
     start_read();
     finish_if_done();
   }
-  // With the lock. A client that sends faster than models answer waits.
-  void start_read() {
-    if (reading_ || read_all_ || broken_ || finished_ || running_ + writes_.size() >= kMostOfStream) return;
-    reading_ = true;
-    StartRead(&read_);
-  }
-  void answered(inference::ModelStreamInferResponse out) {
+  void answered(const std::string& id, const Status& status, inference::ModelStreamInferResponse out) {
+    if (!status.ok()) {
+      out.set_error_message(status.error_message());
+      out.mutable_infer_response()->set_id(id);
+    }
     const std::scoped_lock lock(mutex_);
     --running_;
-    if (!broken_) writes_.push_back(std::move(out));
+    if (!broken_) answers_.push_back(std::move(out));
     write_more();
     finish_if_done();
   }
-  void write_more() {
-    if (writing_ || writes_.empty() || finished_) return;
-    writing_ = true;
-    StartWrite(&writes_.front());
+  void on_written(bool ok) {
+    const std::scoped_lock lock(mutex_);
+    writing_ = false;
+    if (ok) {
+      answers_.pop_front();
+    } else {
+      answers_.clear();
+      broken_ = true;
+    }
+    write_more();
+    start_read();
+    finish_if_done();
   }
-  void finish_if_done() {
-    if (finished_ || reading_ || writing_ || running_ || !(read_all_ || broken_) || !writes_.empty()) return;
-    finished_ = true;
-    Finish(Status::OK);
+  // The call is over; perhaps since the client has gone.
+  void end() {
+    std::vector<JobPtr> jobs;
+    if (context_.IsCancelled()) {
+      const std::scoped_lock lock(mutex_);
+      jobs.swap(jobs_);
+      broken_ = true;
+      if (!writing_) answers_.clear();
+    }
+    for (const JobPtr& job : jobs) job->model->cancel(job);
+    {
+      const std::scoped_lock lock(mutex_);
+      finish_if_done();
+    }
+    release();
+  }
+  void release() {
+    bool last = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      last = --owners_ == 0;
+    }
+    if (last) delete this;
   }
 
-  Service& service_;
-  inference::ModelInferRequest read_;
+  // What follows is called with the lock. A client that sends faster than models answer waits.
+  void start_read() {
+    if (reading_ || read_all_ || broken_ || finished_ || running_ + answers_.size() >= kMostOfStream) return;
+    reading_ = true;
+    request_.Clear();
+    stream_.Read(&request_, &read_);
+  }
+  void write_more() {
+    if (writing_ || answers_.empty() || finished_) return;
+    writing_ = true;
+    stream_.Write(answers_.front(), &written_);
+  }
+  void finish_if_done() {
+    if (finished_ || reading_ || writing_ || running_ || !(read_all_ || broken_) || !answers_.empty()) return;
+    finished_ = true;
+    stream_.Finish(Status::OK, &ended_);
+  }
+
+  const Shared& shared_;
+  ServerContext context_;
+  grpc::ServerAsyncReaderWriter<inference::ModelStreamInferResponse, inference::ModelInferRequest> stream_;
+  inference::ModelInferRequest request_;
   std::mutex mutex_;
-  std::deque<inference::ModelStreamInferResponse> writes_;
+  std::deque<inference::ModelStreamInferResponse> answers_;
   std::vector<JobPtr> jobs_;
   size_t running_ = 0;
-  bool reading_ = true, writing_ = false, read_all_ = false, broken_ = false, finished_ = false;
+  bool reading_ = false, writing_ = false, read_all_ = false, broken_ = false, finished_ = false;
+  int owners_ = 2;  // the end of the call, and its last status
+  Event begun_{[this](bool ok) { begin(ok); }}, read_{[this](bool ok) { on_read(ok); }},
+      written_{[this](bool ok) { on_written(ok); }}, ended_{[this](bool) { release(); }},
+      done_{[this](bool) { end(); }};
 };
 
 inference::DataType config_type(const std::string& datatype) {
@@ -439,252 +516,193 @@ void set_duration(inference::StatisticDuration* to, const DurationStat& from) {
   to->set_ns(from.ns);
 }
 
-// All calls by the callback interface but ModelInfer.
-using Generated = inference::GRPCInferenceService;
-using EndpointBase = Generated::WithAsyncMethod_ModelInfer<
-    Generated::WithCallbackMethod_ServerLive<Generated::WithCallbackMethod_ServerReady<
-        Generated::WithCallbackMethod_ModelReady<Generated::WithCallbackMethod_ServerMetadata<
-            Generated::WithCallbackMethod_ModelMetadata<Generated::WithCallbackMethod_ModelStreamInfer<
-                Generated::WithCallbackMethod_ModelConfig<Generated::WithCallbackMethod_ModelStatistics<
-                    Generated::WithCallbackMethod_RepositoryIndex<Generated::WithCallbackMethod_RepositoryModelLoad<
-                        Generated::WithCallbackMethod_RepositoryModelUnload<
-                            Generated::WithCallbackMethod_SystemSharedMemoryStatus<
-                                Generated::WithCallbackMethod_SystemSharedMemoryRegister<
-                                    Generated::WithCallbackMethod_SystemSharedMemoryUnregister<
-                                        Generated::Service>>>>>>>>>>>>>>>;
+void server_metadata(Service& service, const inference::ServerMetadataRequest&,
+                     inference::ServerMetadataResponse& out) {
+  out.set_name("sconce");
+  out.set_version(SCONCE_VERSION);
+  for (const char* e : {"model_repository", "model_configuration", "statistics", "parameters"}) out.add_extensions(e);
+  if (service.settings().shared_memory) out.add_extensions("system_shared_memory");
+}
 
-class Endpoint final : public EndpointBase {
- public:
-  explicit Endpoint(server::Service& service) : service_(service) {}
+void model_ready(Service& service, const inference::ModelReadyRequest& in, inference::ModelReadyResponse& out) {
+  try {
+    std::string method;
+    out.set_ready(service.repository().find_method(in.name(), in.version(), method) != nullptr);
+  } catch (const Failure& f) {
+    if (f.code != Code::unavailable) throw;
+    out.set_ready(false);
+  }
+}
 
-  ServerUnaryReactor* ServerLive(CallbackServerContext* c, const inference::ServerLiveRequest*,
-                                 inference::ServerLiveResponse* out) override {
-    return answer(c, false, [&] { out->set_live(true); });
-  }
-  ServerUnaryReactor* ServerReady(CallbackServerContext* c, const inference::ServerReadyRequest*,
-                                  inference::ServerReadyResponse* out) override {
-    return answer(c, false, [&] { out->set_ready(service_.is_ready()); });
-  }
-  ServerUnaryReactor* ModelReady(CallbackServerContext* c, const inference::ModelReadyRequest* in,
-                                 inference::ModelReadyResponse* out) override {
-    return answer(c, true, [&] {
-      try {
-        std::string method;
-        out->set_ready(service_.repository().find_method(in->name(), in->version(), method) != nullptr);
-      } catch (const Failure& f) {
-        if (f.code != Code::unavailable) throw;
-        out->set_ready(false);
-      }
-    });
-  }
-  ServerUnaryReactor* ServerMetadata(CallbackServerContext* c, const inference::ServerMetadataRequest*,
-                                     inference::ServerMetadataResponse* out) override {
-    return answer(c, true, [&] {
-      out->set_name("sconce");
-      out->set_version(SCONCE_VERSION);
-      for (const char* e : {"model_repository", "model_configuration", "statistics", "parameters"})
-        out->add_extensions(e);
-      if (service_.settings().shared_memory) out->add_extensions("system_shared_memory");
-    });
-  }
-  ServerUnaryReactor* ModelMetadata(CallbackServerContext* c, const inference::ModelMetadataRequest* in,
-                                    inference::ModelMetadataResponse* out) override {
-    return answer(c, true, [&] {
-      std::string name;
-      const auto model = service_.repository().find_method(in->name(), in->version(), name);
-      const Method& method = model->method(name);
-      out->set_name(in->name());
-      for (const std::string& v : service_.repository().versions(model->name())) out->add_versions(v);
-      out->set_platform(model->platform());
-      const auto add = [](auto* to, const TensorInfo& t) {
-        to->set_name(t.name);
-        to->set_datatype(t.datatype);
-        to->mutable_shape()->Add(t.shape.begin(), t.shape.end());
-      };
-      for (const TensorInfo& t : model->inputs(method)) add(out->add_inputs(), t);
-      for (const TensorInfo& t : model->outputs(method)) add(out->add_outputs(), t);
-    });
-  }
-  ServerUnaryReactor* ModelConfig(CallbackServerContext* c, const inference::ModelConfigRequest* in,
-                                  inference::ModelConfigResponse* out) override {
-    return answer(c, true, [&] {
-      std::string name;
-      const auto model = service_.repository().find_method(in->name(), in->version(), name);
-      const Method& method = model->method(name);
-      auto* config = out->mutable_config();
-      config->set_name(model->name());
-      config->set_platform(model->platform());
-      config->set_backend("sconce");
-      config->set_max_batch_size(static_cast<int>(model->config().max_batch_size));
-      const auto add = [](auto* to, const TensorInfo& t) {
-        to->set_name(t.name);
-        to->set_data_type(config_type(t.datatype));
-        to->mutable_dims()->Add(t.shape.begin(), t.shape.end());
-      };
-      for (const TensorInfo& t : model->inputs(method)) add(config->add_input(), t);
-      for (const TensorInfo& t : model->outputs(method)) add(config->add_output(), t);
-    });
-  }
-  grpc::ServerBidiReactor<inference::ModelInferRequest, inference::ModelStreamInferResponse>* ModelStreamInfer(
-      CallbackServerContext* c) override {
-    return new StreamCall(service_, is_allowed(*c));
-  }
-  ServerUnaryReactor* ModelStatistics(CallbackServerContext* c, const inference::ModelStatisticsRequest* in,
-                                      inference::ModelStatisticsResponse* out) override {
-    return answer(c, true, [&] {
-      if (!in->name().empty()) service_.repository().find(in->name(), in->version());
-      for (const auto& s : service_.repository().stats()) {
-        if ((!in->name().empty() && s->name != in->name()) || (!in->version().empty() && s->version != in->version()))
-          continue;
-        auto* m = out->add_model_stats();
-        m->set_name(s->name);
-        m->set_version(s->version);
-        m->set_last_inference(s->last_inference_ms);
-        m->set_inference_count(s->rows);
-        m->set_execution_count(s->executions);
-        auto* stats = m->mutable_inference_stats();
-        set_duration(stats->mutable_success(), s->success);
-        set_duration(stats->mutable_fail(), s->fail);
-        set_duration(stats->mutable_queue(), s->queue);
-        set_duration(stats->mutable_compute_input(), s->compute_input);
-        set_duration(stats->mutable_compute_infer(), s->compute_infer);
-        set_duration(stats->mutable_compute_output(), s->compute_output);
-        for (size_t rows = 1; rows < s->batches.size(); ++rows) {
-          const auto& b = s->batches[rows];
-          if (b.infer.count == 0) continue;
-          auto* batch = m->add_batch_stats();
-          batch->set_batch_size(rows);
-          set_duration(batch->mutable_compute_input(), b.input);
-          set_duration(batch->mutable_compute_infer(), b.infer);
-          set_duration(batch->mutable_compute_output(), b.output);
-        }
-      }
-    });
-  }
-  ServerUnaryReactor* RepositoryIndex(CallbackServerContext* c, const inference::RepositoryIndexRequest* in,
-                                      inference::RepositoryIndexResponse* out) override {
-    return answer(c, true, [&] {
-      for (const IndexEntry& e : service_.repository().index(in->ready())) {
-        auto* m = out->add_models();
-        m->set_name(e.name);
-        m->set_version(e.version);
-        m->set_state(e.state);
-        m->set_reason(e.reason);
-      }
-    });
-  }
-  ServerUnaryReactor* RepositoryModelLoad(CallbackServerContext* c, const inference::RepositoryModelLoadRequest* in,
-                                          inference::RepositoryModelLoadResponse*) override {
-    std::string config;
-    for (const auto& [key, p] : in->parameters()) {
-      if (key == "config")
-        config = p.string_param();
-      else
-        return answer(c, true, [&, key = key] {
-          refuse(Code::unimplemented, "parameter '{}' is not supported", key.substr(0, 100));
-        });
-    }
-    return later(c, [this, name = in->model_name(), config] { service_.repository().load(name, config); });
-  }
-  ServerUnaryReactor* RepositoryModelUnload(CallbackServerContext* c, const inference::RepositoryModelUnloadRequest* in,
-                                            inference::RepositoryModelUnloadResponse*) override {
-    return later(c, [this, name = in->model_name()] { service_.repository().unload(name); });
-  }
-  ServerUnaryReactor* SystemSharedMemoryStatus(CallbackServerContext* c,
-                                               const inference::SystemSharedMemoryStatusRequest* in,
-                                               inference::SystemSharedMemoryStatusResponse* out) override {
-    return answer(c, true, [&] {
-      for (const SharedRegion& r : service_.shared_memory().list(in->name())) {
-        auto& to = (*out->mutable_regions())[r.name];
-        to.set_name(r.name);
-        to.set_key(r.key);
-        to.set_offset(r.offset);
-        to.set_byte_size(r.byte_size);
-      }
-    });
-  }
-  ServerUnaryReactor* SystemSharedMemoryRegister(CallbackServerContext* c,
-                                                 const inference::SystemSharedMemoryRegisterRequest* in,
-                                                 inference::SystemSharedMemoryRegisterResponse*) override {
-    return answer(c, true,
-                  [&] { service_.shared_memory().add({in->name(), in->key(), in->offset(), in->byte_size()}); });
-  }
-  ServerUnaryReactor* SystemSharedMemoryUnregister(CallbackServerContext* c,
-                                                   const inference::SystemSharedMemoryUnregisterRequest* in,
-                                                   inference::SystemSharedMemoryUnregisterResponse*) override {
-    return answer(c, true, [&] {
-      if (in->name().empty())
-        service_.shared_memory().remove_all();
-      else
-        service_.shared_memory().remove(in->name());
-    });
-  }
+void model_metadata(Service& service, const inference::ModelMetadataRequest& in,
+                    inference::ModelMetadataResponse& out) {
+  std::string name;
+  const auto model = service.repository().find_method(in.name(), in.version(), name);
+  const Method& method = model->method(name);
+  out.set_name(in.name());
+  for (const std::string& v : service.repository().versions(model->name())) out.add_versions(v);
+  out.set_platform(model->platform());
+  const auto add = [](auto* to, const TensorInfo& t) {
+    to->set_name(t.name);
+    to->set_datatype(t.datatype);
+    to->mutable_shape()->Add(t.shape.begin(), t.shape.end());
+  };
+  for (const TensorInfo& t : model->inputs(method)) add(out.add_inputs(), t);
+  for (const TensorInfo& t : model->outputs(method)) add(out.add_outputs(), t);
+}
 
- private:
-  bool is_allowed(const CallbackServerContext& c) const {
-    const auto& metadata = c.client_metadata();
-    const auto at = metadata.find("authorization");
-    return service_.is_allowed(at == metadata.end() ? std::string_view()
-                                                    : std::string_view(at->second.data(), at->second.size()));
-  }
-  template <class F>
-  Status status_after(const F& f) {
-    try {
-      f();
-      return Status::OK;
-    } catch (const Failure& e) {
-      return status_of(e);
-    } catch (const std::exception& e) {
-      return {grpc::StatusCode::INTERNAL, e.what()};
+void model_config(Service& service, const inference::ModelConfigRequest& in, inference::ModelConfigResponse& out) {
+  std::string name;
+  const auto model = service.repository().find_method(in.name(), in.version(), name);
+  const Method& method = model->method(name);
+  auto* config = out.mutable_config();
+  config->set_name(model->name());
+  config->set_platform(model->platform());
+  config->set_backend("sconce");
+  config->set_max_batch_size(static_cast<int>(model->config().max_batch_size));
+  const auto add = [](auto* to, const TensorInfo& t) {
+    to->set_name(t.name);
+    to->set_data_type(config_type(t.datatype));
+    to->mutable_dims()->Add(t.shape.begin(), t.shape.end());
+  };
+  for (const TensorInfo& t : model->inputs(method)) add(config->add_input(), t);
+  for (const TensorInfo& t : model->outputs(method)) add(config->add_output(), t);
+}
+
+void model_statistics(Service& service, const inference::ModelStatisticsRequest& in,
+                      inference::ModelStatisticsResponse& out) {
+  if (!in.name().empty()) service.repository().find(in.name(), in.version());
+  for (const auto& s : service.repository().stats()) {
+    if ((!in.name().empty() && s->name != in.name()) || (!in.version().empty() && s->version != in.version())) continue;
+    auto* m = out.add_model_stats();
+    m->set_name(s->name);
+    m->set_version(s->version);
+    m->set_last_inference(s->last_inference_ms);
+    m->set_inference_count(s->rows);
+    m->set_execution_count(s->executions);
+    auto* stats = m->mutable_inference_stats();
+    set_duration(stats->mutable_success(), s->success);
+    set_duration(stats->mutable_fail(), s->fail);
+    set_duration(stats->mutable_queue(), s->queue);
+    set_duration(stats->mutable_compute_input(), s->compute_input);
+    set_duration(stats->mutable_compute_infer(), s->compute_infer);
+    set_duration(stats->mutable_compute_output(), s->compute_output);
+    for (size_t rows = 1; rows < s->batches.size(); ++rows) {
+      const auto& b = s->batches[rows];
+      if (b.infer.count == 0) continue;
+      auto* batch = m->add_batch_stats();
+      batch->set_batch_size(rows);
+      set_duration(batch->mutable_compute_input(), b.input);
+      set_duration(batch->mutable_compute_infer(), b.infer);
+      set_duration(batch->mutable_compute_output(), b.output);
     }
   }
-  template <class F>
-  ServerUnaryReactor* answer(CallbackServerContext* c, bool needs_token, const F& f) {
-    ServerUnaryReactor* reactor = c->DefaultReactor();
-    if (needs_token && !is_allowed(*c))
-      reactor->Finish({grpc::StatusCode::UNAUTHENTICATED, kNeedsToken});
-    else
-      reactor->Finish(status_after(f));
-    return reactor;
-  }
-  // By the thread of the background, for what takes a while.
-  ServerUnaryReactor* later(CallbackServerContext* c, std::function<void()> f) {
-    ServerUnaryReactor* reactor = c->DefaultReactor();
-    if (!is_allowed(*c)) {
-      reactor->Finish({grpc::StatusCode::UNAUTHENTICATED, kNeedsToken});
-      return reactor;
-    }
-    const Status posted = status_after([&] {
-      service_.repository().check_control();
-      service_.background().post([this, reactor, f] { reactor->Finish(status_after(f)); });
-    });
-    if (!posted.ok()) reactor->Finish(posted);
-    return reactor;
-  }
+}
 
-  server::Service& service_;  // the base has a name of its own for it
-};
+void repository_index(Service& service, const inference::RepositoryIndexRequest& in,
+                      inference::RepositoryIndexResponse& out) {
+  for (const IndexEntry& e : service.repository().index(in.ready())) {
+    auto* m = out.add_models();
+    m->set_name(e.name);
+    m->set_version(e.version);
+    m->set_state(e.state);
+    m->set_reason(e.reason);
+  }
+}
+
+void load_model(Service& service, const inference::RepositoryModelLoadRequest& in,
+                inference::RepositoryModelLoadResponse&) {
+  std::string config;
+  for (const auto& [key, p] : in.parameters()) {
+    if (key != "config") refuse(Code::unimplemented, "parameter '{}' is not supported", key.substr(0, 100));
+    config = p.string_param();
+  }
+  service.repository().load(in.model_name(), config);
+}
+
+void unload_model(Service& service, const inference::RepositoryModelUnloadRequest& in,
+                  inference::RepositoryModelUnloadResponse&) {
+  for (const auto& [key, p] : in.parameters()) {
+    // No model depends on another.
+    if (key != "unload_dependents") refuse(Code::unimplemented, "parameter '{}' is not supported", key.substr(0, 100));
+  }
+  service.repository().unload(in.model_name());
+}
+
+void shared_memory_status(Service& service, const inference::SystemSharedMemoryStatusRequest& in,
+                          inference::SystemSharedMemoryStatusResponse& out) {
+  for (const SharedRegion& r : service.shared_memory().list(in.name())) {
+    auto& to = (*out.mutable_regions())[r.name];
+    to.set_name(r.name);
+    to.set_key(r.key);
+    to.set_offset(r.offset);
+    to.set_byte_size(r.byte_size);
+  }
+}
+
+void register_memory(Service& service, const inference::SystemSharedMemoryRegisterRequest& in,
+                     inference::SystemSharedMemoryRegisterResponse&) {
+  service.shared_memory().add({in.name(), in.key(), in.offset(), in.byte_size()});
+}
+
+void unregister_memory(Service& service, const inference::SystemSharedMemoryUnregisterRequest& in,
+                       inference::SystemSharedMemoryUnregisterResponse&) {
+  if (in.name().empty())
+    service.shared_memory().remove_all();
+  else
+    service.shared_memory().remove(in.name());
+}
+
+// Waits for clients of a method; the kind lives as long as the process.
+template <class Request, class Response, class Base>
+void wait_for(const Shared& shared,
+              void (Base::*ask)(ServerContext*, Request*, grpc::ServerAsyncResponseWriter<Response>*,
+                                grpc::CompletionQueue*, grpc::ServerCompletionQueue*, void*),
+              void (*answer)(Service&, const Request&, Response&), bool needs_token = true,
+              bool in_background = false) {
+  using Call = SimpleCall<Request, Response>;
+  static const typename Call::Kind kind{static_cast<typename Call::Ask>(ask), answer, needs_token, in_background};
+  Call::wait(shared, kind);
+}
+
+void wait_for_all(const Shared& shared) {
+  for (int i = 0; i < kWaitingCalls; ++i) InferCall::wait(shared);
+  StreamCall::wait(shared);
+  wait_for<inference::ServerLiveRequest, inference::ServerLiveResponse>(
+      shared, &Endpoint::RequestServerLive, [](Service&, const auto&, auto& out) { out.set_live(true); }, false);
+  wait_for<inference::ServerReadyRequest, inference::ServerReadyResponse>(
+      shared, &Endpoint::RequestServerReady,
+      [](Service& service, const auto&, auto& out) { out.set_ready(service.is_ready()); }, false);
+  wait_for(shared, &Endpoint::RequestServerMetadata, server_metadata);
+  wait_for(shared, &Endpoint::RequestModelReady, model_ready);
+  wait_for(shared, &Endpoint::RequestModelMetadata, model_metadata);
+  wait_for(shared, &Endpoint::RequestModelConfig, model_config);
+  wait_for(shared, &Endpoint::RequestModelStatistics, model_statistics);
+  wait_for(shared, &Endpoint::RequestRepositoryIndex, repository_index);
+  wait_for(shared, &Endpoint::RequestRepositoryModelLoad, load_model, true, true);
+  wait_for(shared, &Endpoint::RequestRepositoryModelUnload, unload_model, true, true);
+  wait_for(shared, &Endpoint::RequestSystemSharedMemoryStatus, shared_memory_status);
+  wait_for(shared, &Endpoint::RequestSystemSharedMemoryRegister, register_memory);
+  wait_for(shared, &Endpoint::RequestSystemSharedMemoryUnregister, unregister_memory);
+}
 
 }  // namespace
 
 struct GrpcServer::Impl {
-  explicit Impl(Service& service) : endpoint(service) {}
   Endpoint endpoint;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Shared> shared;
   std::thread thread;
+  int port = 0;
 
   void work() {
     void* tag = nullptr;
-    for (bool ok = false; queue->Next(&tag, &ok);) {
-      const auto* event = static_cast<InferCall::Event*>(tag);
-      (event->call->*event->handle)(ok);
-    }
+    for (bool ok = false; queue->Next(&tag, &ok);) static_cast<Event*>(tag)->handle(ok);
   }
-  int port = 0;
 };
 
-GrpcServer::GrpcServer(Service& service, const GrpcSettings& settings) : impl_(std::make_unique<Impl>(service)) {
+GrpcServer::GrpcServer(Service& service, const GrpcSettings& settings) : impl_(std::make_unique<Impl>()) {
   grpc::ServerBuilder builder;
   auto credentials = grpc::InsecureServerCredentials();
   if (!settings.certificate.empty()) {
@@ -706,7 +724,8 @@ GrpcServer::GrpcServer(Service& service, const GrpcSettings& settings) : impl_(s
     impl_->work();
     refuse("cannot listen on {} for gRPC", address);
   }
-  for (int i = 0; i < kWaitingCalls; ++i) InferCall::wait(impl_->endpoint, service, *impl_->queue);
+  impl_->shared = std::make_unique<Shared>(Shared{service, impl_->endpoint, *impl_->queue});
+  wait_for_all(*impl_->shared);
   impl_->thread = std::thread([impl = impl_.get()] { impl->work(); });
 }
 
