@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
 #include "inference.grpc.pb.h"
@@ -15,7 +16,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: sconce-bench-grpc ADDRESS MODEL INPUT SHAPE SECONDS\n");
     return 2;
   }
-  const auto stub = inference::GRPCInferenceService::NewStub(grpc::CreateChannel(argv[1], grpc::InsecureChannelCredentials()));
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the server does
+  const auto stub =
+      inference::GRPCInferenceService::NewStub(grpc::CreateChannel(argv[1], grpc::InsecureChannelCredentials()));
   inference::ModelInferRequest request;
   request.set_model_name(argv[2]);
   auto* input = request.add_inputs();
@@ -32,7 +35,8 @@ int main(int argc, char** argv) {
   sconce::server::LatencyHistogram<7> latency;
   const auto start = Clock::now();
   const auto warm = start + std::chrono::milliseconds(500);
-  const auto end = warm + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::atof(argv[5])));
+  const auto end =
+      warm + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::atof(argv[5])));
   for (auto before = Clock::now(); before < end;) {
     grpc::ClientContext context;
     inference::ModelInferResponse response;
@@ -45,7 +49,7 @@ int main(int argc, char** argv) {
     if (before >= warm) latency.add(static_cast<uint64_t>(std::chrono::nanoseconds(now - before).count()));
     before = now;
   }
-  std::printf("{\"answers\": %lu, \"p50_seconds\": %.9f, \"p90_seconds\": %.9f, \"p99_seconds\": %.9f}\n", latency.count(),
-              1e-9 * static_cast<double>(latency.quantile(0.5)), 1e-9 * static_cast<double>(latency.quantile(0.9)),
-              1e-9 * static_cast<double>(latency.quantile(0.99)));
+  std::printf("{\"answers\": %lu, \"p50_seconds\": %.9f, \"p90_seconds\": %.9f, \"p99_seconds\": %.9f}\n",
+              latency.count(), 1e-9 * static_cast<double>(latency.quantile(0.5)),
+              1e-9 * static_cast<double>(latency.quantile(0.9)), 1e-9 * static_cast<double>(latency.quantile(0.99)));
 }

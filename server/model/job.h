@@ -26,7 +26,8 @@ using Answer = std::variant<InferResponse, Failure>;
 // What runs together under one budget.
 struct Batch {
   std::shared_ptr<Budget> budget;
-  size_t live = 0;  // members that still want their answer
+  size_t live = 0;              // members that still want their answer
+  Clock::time_point slice_end;  // of a short call
 };
 
 struct Job {

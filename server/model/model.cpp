@@ -1,6 +1,7 @@
 #include "server/model/model.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "sconce/api/compile/inference.h"
 #include "sconce/dispatch/budget/budget_scope.h"
@@ -360,6 +361,7 @@ std::shared_ptr<Batch> Model::begin(const std::vector<JobPtr>& jobs, std::chrono
   limits.work = times(limits.work, jobs.size());
   if (deadline != Clock::time_point::max())
     limits.timeout = std::max<std::chrono::nanoseconds>(deadline - Clock::now(), std::chrono::nanoseconds(1));
+  batch->slice_end = slice == std::chrono::nanoseconds::max() ? Clock::time_point::max() : Clock::now() + slice;
   limits.timeout = std::min(limits.timeout, slice);
   batch->budget = std::make_shared<Budget>(limits, "the request");
   batch->live = jobs.size();
@@ -385,7 +387,14 @@ bool Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<
     int64_t rows = 0;
     for (const JobPtr& job : jobs) rows += std::max<int64_t>(job->rows, 1);
     {
-      const BudgetScope scope(batch->budget);
+      // Operators pay only where something is counted. Time and cancel() end plans, loops and kernels without that, and a
+      // thread where operators pay runs no plans.
+      std::optional<BudgetScope> counted;
+      std::optional<ActiveBudget> timed;
+      if (batch->budget->counts())
+        counted.emplace(batch->budget);
+      else
+        timed.emplace(batch->budget.get());
       std::vector<Value> together;
       if (jobs.size() > 1) {
         std::vector<double> padding;
@@ -432,8 +441,8 @@ bool Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<
     for (size_t i = 0; i < jobs.size(); ++i) answer(jobs[i], std::move(answers[i]));
   } catch (const std::exception& e) {
     // Its slice is over, and nothing else: it begins again.
-    if (sliced && batch->budget->has_ended() && Clock::now() < jobs[0]->deadline && !jobs[0]->answered.load() &&
-        Clock::now() - start >= Method::kSlice) {
+    if (sliced && batch->budget->has_ended() && Clock::now() >= batch->slice_end && Clock::now() < jobs[0]->deadline &&
+        !jobs[0]->answered.load()) {
       jobs[0]->method->remember(jobs[0]->args, Method::kSlice);
       return false;
     }

@@ -1,0 +1,17 @@
+# `cpack --config build/release/CPackConfig.cmake`: a Debian package, sconce_VERSION_amd64.deb, of what `cmake --install` installs, with the
+# systemd unit of the server. What it depends on is asked of the files (dpkg-shlibdeps).
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME sconce)
+set(CPACK_PACKAGE_CONTACT "The authors of Sconce <sconce@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_OUTPUT_FILE_PREFIX "${PROJECT_BINARY_DIR}/packages")
+if(TARGET sconce-server)
+  install(FILES "${PROJECT_SOURCE_DIR}/server/deploy/sconce-server.service" DESTINATION lib/systemd/system)
+endif()
+include(CPack)
