@@ -10,6 +10,7 @@
 
 #include "inference.grpc.pb.h"
 #include "server/protocol/datatype.h"
+#include "server/run/generation.h"
 
 namespace sconce::server {
 namespace {
@@ -404,15 +405,10 @@ class StreamCall {
     const std::string id = request_.id();
     const Status begun = status_after([&] {
       InferRequest request = read_request(request_, service.shared_memory());
+      if (Generation::is_wanted(request)) return generate(id, std::move(request));
       auto wanted = request.outputs;
       JobPtr job = service.infer(std::move(request), [this, id, wanted = std::move(wanted)](Answer answer) {
-        inference::ModelStreamInferResponse out;
-        const Status status = status_after([&] {
-          if (const auto* f = std::get_if<Failure>(&answer)) throw *f;
-          write_response(std::get<InferResponse>(answer), wanted, shared_.service.shared_memory(),
-                         *out.mutable_infer_response());
-        });
-        answered(id, status, std::move(out));
+        write(id, std::move(answer), wanted, true);
       });
       const std::scoped_lock lock(mutex_);
       std::erase_if(jobs_, [](const JobPtr& j) { return j->answered.load(); });
@@ -423,16 +419,42 @@ class StreamCall {
     start_read();
     finish_if_done();
   }
-  void answered(const std::string& id, const Status& status, inference::ModelStreamInferResponse out) {
+  // Note [Generating methods]
+  void generate(const std::string& id, InferRequest request) {
+    auto generation = std::make_shared<Generation>(
+        shared_.service, std::move(request),
+        [this, id](Answer answer, bool last) { return write(id, std::move(answer), {}, last); });
+    {
+      const std::scoped_lock lock(mutex_);
+      std::erase_if(generations_, [](const auto& g) { return g.expired(); });
+      generations_.push_back(generation);
+    }
+    generation->start();
+  }
+  // False: nobody reads it any more.
+  bool write(const std::string& id, Answer answer, const std::vector<RequestedOutput>& wanted, bool last) {
+    inference::ModelStreamInferResponse out;
+    const Status status = status_after([&] {
+      if (const auto* f = std::get_if<Failure>(&answer)) throw *f;
+      write_response(std::get<InferResponse>(answer), wanted, shared_.service.shared_memory(),
+                     *out.mutable_infer_response());
+    });
+    (*out.mutable_infer_response()->mutable_parameters())["triton_final_response"].set_bool_param(last);
+    return answered(id, status, std::move(out), last);
+  }
+  bool answered(const std::string& id, const Status& status, inference::ModelStreamInferResponse out,
+                bool last = true) {
     if (!status.ok()) {
       out.set_error_message(status.error_message());
       out.mutable_infer_response()->set_id(id);
     }
     const std::scoped_lock lock(mutex_);
-    --running_;
+    if (last) --running_;
     if (!broken_) answers_.push_back(std::move(out));
+    const bool wanted = !broken_;
     write_more();
     finish_if_done();
+    return wanted || last;
   }
   void on_written(bool ok) {
     const std::scoped_lock lock(mutex_);
@@ -450,13 +472,18 @@ class StreamCall {
   // The call is over; perhaps since the client has gone.
   void end() {
     std::vector<JobPtr> jobs;
+    std::vector<std::shared_ptr<Generation>> generations;
     if (context_.IsCancelled()) {
       const std::scoped_lock lock(mutex_);
       jobs.swap(jobs_);
+      for (const auto& g : generations_) {
+        if (auto there = g.lock()) generations.push_back(std::move(there));
+      }
       broken_ = true;
       if (!writing_) answers_.clear();
     }
     for (const JobPtr& job : jobs) job->model->cancel(job);
+    for (const auto& g : generations) g->cancel();
     {
       const std::scoped_lock lock(mutex_);
       finish_if_done();
@@ -497,6 +524,7 @@ class StreamCall {
   std::mutex mutex_;
   std::deque<inference::ModelStreamInferResponse> answers_;
   std::vector<JobPtr> jobs_;
+  std::vector<std::weak_ptr<Generation>> generations_;
   size_t running_ = 0;
   bool reading_ = false, writing_ = false, read_all_ = false, broken_ = false, finished_ = false;
   int owners_ = 2;  // the end of the call, and its last status

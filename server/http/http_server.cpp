@@ -16,6 +16,10 @@
 namespace sconce::server {
 namespace {
 
+// Note [Connections of a thread]
+// libmicrohttpd 0.9.75 takes up to 128 events at a time, and when it got as many it waits for more before it looks at them: 128
+// connections that are ready at once stand still until another one is. So no thread has that many.
+constexpr size_t kConnectionsOfThread = 120;
 constexpr auto kLongRequest = std::chrono::milliseconds(20);  // from here on its client is looked after
 
 // A connection, from its accept on.
@@ -270,7 +274,9 @@ HttpServer::HttpServer(Service& service, const HttpSettings& settings)
        reinterpret_cast<intptr_t>(+[](void*, MHD_Connection*, char* text) -> size_t { return std::strlen(text); }),
        nullptr},
   };
-  if (settings.threads > 1) options.push_back({MHD_OPTION_THREAD_POOL_SIZE, settings.threads, nullptr});
+  const size_t threads = std::max<size_t>(static_cast<size_t>(settings.threads),
+                                          (settings.max_connections + kConnectionsOfThread - 1) / kConnectionsOfThread);
+  if (threads > 1) options.push_back({MHD_OPTION_THREAD_POOL_SIZE, static_cast<intptr_t>(threads), nullptr});
   if (!settings.certificate.empty()) {
     flags |= MHD_USE_TLS;
     options.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, const_cast<char*>(impl_->settings.certificate.c_str())});

@@ -45,6 +45,11 @@ class Net(nn.Module):
         while i < n:
             i += 1
         return i
+
+    @torch.jit.export
+    def count(self, tokens: Tensor, left: int, step: int = 1) -> Dict[str, Tensor]:
+        tokens = torch.cat([tokens, tokens[-1:] + step])
+        return {"tokens": tokens, "left": torch.tensor([left - 1]), "done": torch.tensor([left <= 1])}
 '''
 FOREVER = {"parameters": {"n": 10**15}, "inputs": []}
 
@@ -180,6 +185,23 @@ class Http(Case):
         one = b"POST /v2/models/net/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
         self.assertEqual(self.server.raw(one * 5).count(b"HTTP/1.1 200"), 5)
 
+    def test_many_connections_at_once(self):
+        body = json.dumps(x([1])).encode()
+        request = b"POST /v2/models/net/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        sockets = [socket.create_connection(("127.0.0.1", self.server.port)) for _ in range(256)]
+        try:
+            for _ in range(3):
+                start = time.monotonic()
+                for s in sockets:
+                    s.sendall(request)
+                for s in sockets:
+                    s.settimeout(20)
+                    self.assertRegex(s.recv(65536), rb"^HTTP/1.1 (200|429)")
+                self.assertLess(time.monotonic() - start, 10)
+        finally:
+            for s in sockets:
+                s.close()
+
     def test_curl(self):
         if not shutil.which("curl"):
             self.skipTest("curl is not installed")
@@ -307,13 +329,15 @@ class Http(Case):
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertIn("(closed loop)", done.stdout)
         self.assertIn("p99.9", done.stdout)
-        # Time counts from when a request was due: one that blocks all others delays them.
+        # One that blocks the only connection: those behind it were due, whether they could be sent or not.
         request = self.folder / "spin.json"
         request.write_text(json.dumps({"parameters": {"n": 10**15, "timeout": 300000}, "inputs": []}))
         done = subprocess.run([SCONCE, "load", url + "/v2/models/net:spin/infer", "--body", str(request), "--rate", "20", "--concurrency", "1",
                                "--duration", "1s", "--warm-up", "0s", "--json"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(json.loads(done.stdout)["statuses"], {"504": 20})
+        result = json.loads(done.stdout)
+        self.assertEqual((result["requests"], result["statuses"]), (20, {"504": result["sent"]}))
+        self.assertIn(result["sent"], range(2, 6))
         for wrong in (["http://example.org", "--input", "x=1"], ["https://127.0.0.1", "--input", "x=1"], [url, "--input", "x"], [url],
                       [url, "--input", "x=1", "--rate", "-1"], [url, "--input", "x=1", "--model", "a", "--concurrency", "0"]):
             self.assertEqual(subprocess.run([SCONCE, "load", *wrong], capture_output=True, check=False).returncode, 2, wrong)
@@ -520,6 +544,52 @@ class Triton(Case):
             client.stop_stream()
             self.assertIn("there is no model 'none'", got.pop("error"))
             self.assertEqual(got, {str(i): 2 * i for i in range(200)})
+
+    def test_generation(self):
+        for module, client in self.clients:
+            if module is not triton_grpc:
+                continue
+            got, done = [], threading.Semaphore(0)
+
+            def answer(result, error, got=got, done=done):
+                if error is not None:
+                    got.append(str(error))
+                    return done.release()
+                response = result.get_response()
+                got.append(result.as_numpy("tokens").tolist())
+                if response.parameters["triton_final_response"].bool_param:
+                    done.release()
+                return None
+
+            def generate(parameters, got=got, done=done, module=module, client=client):
+                got.clear()
+                t = module.InferInput("tokens", [1], "INT64")
+                t.set_data_from_numpy(np.array([5]))
+                client.async_stream_infer("net:count", [t], parameters={"generate": True, **parameters})
+                self.assertTrue(done.acquire(timeout=30))
+                return got
+
+            client.start_stream(answer)
+            self.assertEqual(generate({"left": 3, "step": 10}), [[5, 15], [5, 15, 25], [5, 15, 25, 35]])
+            self.assertEqual(generate({"left": 100, "max_steps": 2}), [[5, 6], [5, 6, 7]])
+            self.assertEqual(len(generate({"left": 500})), 500)
+            self.assertIn("max_steps", generate({"left": 3, "max_steps": 0})[0])
+            self.assertIn("'left' is missing", generate({})[0])
+            # A client that leaves ends it.
+            t = module.InferInput("tokens", [1], "INT64")
+            t.set_data_from_numpy(np.array([5]))
+            client.async_stream_infer("net:count", [t], parameters={"generate": True, "left": 10**9, "max_steps": 10**6})
+            time.sleep(0.2)
+            client.stop_stream(cancel_requests=True)
+            deadline = time.monotonic() + 20
+            before = -1
+            while time.monotonic() < deadline:
+                now = client.get_inference_statistics("net").model_stats[0].execution_count
+                if now == before:
+                    break
+                before = now
+                time.sleep(0.3)
+            self.assertEqual(now, before, "it goes on")
 
     def test_deadlines(self):
         for module, client in self.clients:

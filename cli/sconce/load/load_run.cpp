@@ -79,8 +79,8 @@ LoadResult run_load(const LoadPlan& plan, const std::function<void(double)>& pro
       progress(std::min(1.0, std::chrono::duration<double>(now - start) / plan.duration));
     }
     const bool over = now >= end;
-    if (over && waiting.empty() && idle.size() == slots.size()) break;
-    if (over && now >= end + plan.timeout) break;  // what still waits was never sent
+    if (over) waiting.clear();  // due, and never sent
+    if (over && (idle.size() == slots.size() || now >= end + plan.timeout)) break;
 
     files.clear();
     polled.clear();
@@ -90,7 +90,9 @@ LoadResult run_load(const LoadPlan& plan, const std::function<void(double)>& pro
       polled.push_back(i);
     }
     Nanoseconds wait = std::chrono::milliseconds(50);
-    if (plan.rate > 0 && schedule.next() < end) wait = std::min<Nanoseconds>(wait, schedule.next() - Clock::now());
+    // With all connections busy, those that are due meanwhile wait anyway.
+    if (plan.rate > 0 && schedule.next() < end && !idle.empty())
+      wait = std::min<Nanoseconds>(wait, schedule.next() - Clock::now());
     wait = std::max(wait, Nanoseconds(0));
     const timespec time{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
     ppoll(files.data(), files.size(), &time, nullptr);
