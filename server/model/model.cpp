@@ -1,9 +1,12 @@
 #include "server/model/model.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "sconce/api/compile/inference.h"
+#include "sconce/base/mapped_files.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/archive/package.h"
@@ -12,6 +15,7 @@
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/file_bytes.h"
 #include "sconce/serialization/lite/lite.h"
+#include "sconce/tensor/memory/allocator.h"
 
 namespace sconce::server {
 namespace {
@@ -64,7 +68,8 @@ Model::Model(ModelSource source, ModelConfig config, std::shared_ptr<ModelStats>
       stats_(std::move(stats)),
       queue_({config_.max_batch_size, config_.batch_delay, config_.preferred_batch_sizes}) {
   check_model_config(source_.name, config_);
-  const FileBytesPtr file = FileBytes::read_or_map(source_.path);
+  file_ = FileBytes::read_or_map(source_.path);
+  const FileBytesPtr& file = file_;
   const FileKind kind = kind_of(file);
   if (source_.verify) {
     const Verification v = verify_file(file);
@@ -74,6 +79,7 @@ Model::Model(ModelSource source, ModelConfig config, std::shared_ptr<ModelStats>
                outcome_name(c.outcome), c.what, c.detail);
     }
   }
+  give_back_pages(file->bytes().data(), file->bytes().size());  // what only the checks have read
   const LoadOptions options;
   Archive archive;
   switch (kind) {
@@ -256,6 +262,7 @@ void Model::end(const std::vector<JobPtr>& jobs) {
     job->batch.reset();
   }
   --busy_;
+  ++runs_;
   stats_->running.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -281,10 +288,23 @@ void Model::cancel(const JobPtr& job) {
   answer(job, Failure(Code::cancelled, "the client has gone"));
 }
 
+// Called with the lock. Weights that plans have packed would lie in memory twice. Pages of the file that nobody has written
+// to are given back, and read again where they are needed; now and then, while no call runs that could write.
+void Model::give_back_file() {
+  if (runs_ < give_back_at_ || busy_ > 0) return;
+  give_back_at_ *= 10;
+  give_back_pages(file_->bytes().data(), file_->bytes().size());
+  release_cached_memory();  // of the load, and of calls before there was a plan
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 void Model::expire(Clock::time_point now) {
   std::vector<JobPtr> late, running;
   {
     const std::scoped_lock lock(mutex_);
+    give_back_file();
     late = queue_.remove_if([&](const Job& j) { return j.deadline <= now; });
     for (const JobPtr& job : late) queued_bytes_ -= job->bytes;
     stats_->waiting.fetch_sub(static_cast<int64_t>(late.size()), std::memory_order_relaxed);

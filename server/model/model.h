@@ -21,6 +21,10 @@
 #include "server/model/model_config.h"
 #include "server/run/model_stats.h"
 
+namespace sconce {
+class FileBytes;
+}
+
 namespace sconce::server {
 
 struct ModelSource {
@@ -67,6 +71,7 @@ class Model : public std::enable_shared_from_this<Model> {
   // False: the slice was not enough, and nothing has been answered.
   bool run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<Batch>& batch, bool sliced = false);
   void answer(const JobPtr& job, Answer answer);
+  void give_back_file();
   bool runs_at_once(const Job& job) const;
   std::shared_ptr<Batch> begin(const std::vector<JobPtr>& jobs,
                                std::chrono::nanoseconds slice = std::chrono::nanoseconds::max());
@@ -77,6 +82,8 @@ class Model : public std::enable_shared_from_this<Model> {
   const char* platform_ = "";
   const std::shared_ptr<ModelStats> stats_;
   std::map<std::string, std::unique_ptr<Method>> methods_;
+  std::shared_ptr<const FileBytes> file_;
+  uint64_t runs_ = 0, give_back_at_ = 3;  // see give_back_file
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
