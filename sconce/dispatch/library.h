@@ -112,6 +112,7 @@ struct Take {
 };
 template <>
 struct Take<Value> {
+  // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): arguments live as long as the call
   static const Value& get(const Value& v) { return v; }
 };
 template <>

@@ -95,6 +95,7 @@ void write_file(const fs::path& path, std::string_view text) {
 // Runs a program, and shows what it printed where it fails.
 void run_program(std::vector<std::string> words, const fs::path& log) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -142,8 +143,9 @@ int run_bundle(const Options& o) {
 
   const bool is_compiled = model.kind() == FileKind::compiled;
   const fs::path shipped = folder / (is_compiled ? "model.scx" : "model.ptl");
-  if (model.kind() == FileKind::torchscript && !options.lite)
-    model.module()->save_lite(shipped);
+  if (const std::optional<jit::Module>& module = model.module();
+      module && model.kind() == FileKind::torchscript && !options.lite)
+    module->save_lite(shipped);
   else
     fs::copy_file(o.model, shipped, fs::copy_options::overwrite_existing);
 
