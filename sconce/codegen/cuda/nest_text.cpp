@@ -219,11 +219,7 @@ std::string strided_kernel(const Nest& nest, const PointwiseSchedule& s) {
       "  DEPENDENT_START\n"
       "  const Index first = Index(blockIdx.x) * (kThreads * UNROLL) + threadIdx.x;\n" +
       pointers(nest);
-  const auto repeats = [&](size_t k) { return (s.repeats >> k & 1) != 0; };
-  out += each_buffer(nest, [&](size_t k, const loops::Buffer& b, const char* t) {
-    if (repeats(k))
-      return fmt::format("  const Pack<{0}, WIDTH> x{1} = read<WIDTH>(p{1} + i64(first % Index(a.size[0])) * WIDTH);\n",
-                         t, k);
+  out += each_buffer(nest, [](size_t k, const loops::Buffer& b, const char* t) {
     return b.written ? fmt::format("  i64 o{}[UNROLL];\n", k) : fmt::format("  Pack<{}, WIDTH> x{}[UNROLL];\n", t, k);
   });
   out +=
@@ -250,7 +246,6 @@ std::string strided_kernel(const Nest& nest, const PointwiseSchedule& s) {
   out += "    }\n";
   out += each_buffer(nest, [&](size_t k, const loops::Buffer& b, const char*) {
     if (b.written) return fmt::format("    o{0}[u] = at{0};\n", k);
-    if (repeats(k)) return std::string();
     switch (walk_of(s, k)) {
       case Walk::line:
         return fmt::format("    take_line(x{0}[u], p{0} + at{0}, count);\n", k);
@@ -271,7 +266,7 @@ std::string strided_kernel(const Nest& nest, const PointwiseSchedule& s) {
   });
   out += "#pragma unroll\n    for (int i = 0; i < WIDTH; ++i)\n      if (i < counts[u]) ";
   out += body_call(
-      nest, [&](size_t k) { return repeats(k) ? fmt::format("x{}.v[i]", k) : fmt::format("x{}[u].v[i]", k); },
+      nest, [](size_t k) { return fmt::format("x{}[u].v[i]", k); },
       [](size_t k) { return fmt::format("y{}.v[i]", k); });
   out += each_buffer(nest, [&](size_t k, const loops::Buffer& b, const char*) {
     if (!b.written) return std::string();
@@ -429,35 +424,16 @@ PointwiseSchedule schedule_pointwise(const Nest& nest, bool packed) {
   s.layout = sorted;
   for (size_t i = 0; i < order.size(); ++i) std::copy_n(sorted.stride[i], sorted.rank, s.layout.stride[order[i]]);
   const Layout& l = s.layout;
-  // Width of packs for the widest of these buffers; 1 where lines or addresses do not allow it.
-  const auto width_for = [&](uint32_t but) {
-    int64_t widest = 1;
-    for (size_t k = 0; k < nest.buffers.size(); ++k) {
-      if ((but >> k & 1) == 0) widest = std::max(widest, size_of(nest.buffers[k].dtype));
-    }
-    const int width = static_cast<int>(16 / widest);
-    bool fits = packed && (l.rank == 1 || l.size[0] % width == 0);
-    for (int k = 0; k < l.operands; ++k) {
-      if (l.stride[k][0] != 1) continue;
-      for (int d = 1; d < l.rank; ++d) fits &= l.stride[k][d] % width == 0;
-    }
-    return fits ? width : 1;
-  };
-  // A line that all lines read, as of a batch norm with channels last, is read once for the packs of a thread: where
-  // they are a multiple of the line apart.
-  for (size_t k = 0; k < nest.buffers.size() && l.rank > 1; ++k) {
-    bool repeats = !nest.buffers[k].written && l.stride[k][0] == 1;
-    for (int d = 1; d < l.rank; ++d) repeats &= l.stride[k][d] == 0;
-    s.repeats |= repeats ? 1u << k : 0;
-  }
-  if (s.repeats != 0) {
-    s.width = width_for(s.repeats);
-    if (s.width == 1 || kNestThreads % (l.size[0] / s.width) != 0) s.repeats = 0;
-  }
-  if (s.repeats == 0) s.width = width_for(0);
   int64_t widest = 1;
   for (const loops::Buffer& b : nest.buffers) widest = std::max(widest, size_of(b.dtype));
-  s.unroll = s.width == 1 || s.repeats != 0 ? 4 : widest <= 2 ? 2 : 1;
+  s.width = static_cast<int>(16 / widest);
+  bool fits = packed && (l.rank == 1 || l.size[0] % s.width == 0);
+  for (int k = 0; k < l.operands; ++k) {
+    if (l.stride[k][0] != 1) continue;
+    for (int d = 1; d < l.rank; ++d) fits &= l.stride[k][d] % s.width == 0;
+  }
+  if (!fits) s.width = 1;
+  s.unroll = s.width == 1 ? 4 : widest <= 2 ? 2 : 1;
   s.wide_index = l.elements() / s.width >= kHuge;
   s.is_dense = l.rank == 1;
   for (size_t k = 0; k < nest.buffers.size(); ++k) s.is_dense &= walk_of(s, k) != Walk::strided;

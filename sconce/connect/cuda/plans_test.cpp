@@ -284,7 +284,7 @@ def f(x: Tensor, r: Tensor, scale: Tensor, shift: Tensor):
     return torch.relu((x * scale + shift).to(x.dtype) + r)
 )";
 
-// Lines that all lines read are read once for all packs of a thread, whatever their length and dtype.
+// Lines that all lines read, of another dtype, whatever their length.
 TEST_F(CudaPlans, LinesThatRepeat) {
   for (const int64_t channels : {8, 64, 256, 2048, 4096, 40, 7}) {
     for (const DType dtype : {DType::float32, DType::bfloat16}) {
