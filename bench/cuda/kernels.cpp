@@ -14,7 +14,7 @@
 #include "bench/cuda/timing.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/backend.h"
-#include "sconce/tensor/float32_precision.h"
+#include "sconce/tensor/libraries/float32_precision.h"
 
 namespace {
 

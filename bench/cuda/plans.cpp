@@ -18,8 +18,8 @@
 #include "sconce/ops.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/copy.h"
-#include "sconce/tensor/float32_precision.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/libraries/float32_precision.h"
 
 namespace {
 

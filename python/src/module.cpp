@@ -31,7 +31,7 @@
 #include "sconce/base/error.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/sconce.hpp"
-#include "sconce/tensor/float32_precision.h"
+#include "sconce/tensor/libraries/float32_precision.h"
 #include "sconce/tensor/printing/print_options.h"
 #include "size_object.h"
 #include "small_objects.h"
@@ -234,8 +234,8 @@ PyMethodDef functions[] = {
            o);
      },
      METH_O, "set_num_threads(n): one operator may use n threads."},
-    {"_matmul_precision",
-     [](PyObject*, PyObject*) { return PyLong_FromLong(static_cast<long>(matmul_precision())); }, METH_NOARGS, nullptr},
+    {"_matmul_precision", [](PyObject*, PyObject*) { return PyLong_FromLong(static_cast<long>(matmul_precision())); },
+     METH_NOARGS, nullptr},
     {"_set_matmul_precision",
      [](PyObject*, PyObject* o) {
        return none_after(

@@ -1,4 +1,5 @@
-// Kernels of attention over one query, as of a decoder's step: scores, what makes weights of them, values, in one launch.
+// Kernels of attention over one query, as of a decoder's step: scores, what makes weights of them, values, in one
+// launch.
 #pragma once
 
 #include <memory>

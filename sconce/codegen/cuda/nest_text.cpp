@@ -303,8 +303,8 @@ std::string row_call_text(const LoopCall& call, size_t number, const std::string
          fmt::format("  {0} t{1}[PACKS][WIDTH];\n  EACH_PACK EACH t{1}[k][i] = as<{0}>({2});\n", result, number, value);
 }
 
-// What a row of threads does; `r` is its row, which is there where `there` is true. `line(buffer)` is the text of the row
-// that is written.
+// What a row of threads does; `r` is its row, which is there where `there` is true. `line(buffer)` is the text of the
+// row that is written.
 template <class F>
 std::string row_statements(const Nest& nest, NestNumbers& numbers, const F& line) {
   std::string out;

@@ -49,8 +49,8 @@ NestText nest_text(const loops::Nest& nest, const RowSchedule& schedule);
 
 bool has_rows(const loops::Nest& nest);
 
-// The rows of a nest that writes one buffer, as a function name(line, row, a) of 32 threads that puts the row at `line`;
-// `a` are RowNestArguments. text/block.cuh stands above it; WIDTH is the schedule's from there on.
+// The rows of a nest that writes one buffer, as a function name(line, row, a) of 32 threads that puts the row at
+// `line`; `a` are RowNestArguments. text/block.cuh stands above it; WIDTH is the schedule's from there on.
 std::string row_function(const loops::Nest& nest, const RowSchedule& schedule, const std::string& name);
 
 // The same for a nest with one softmax, a block of kElementThreads threads with an element each; row `given` is an

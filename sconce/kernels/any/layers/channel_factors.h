@@ -1,5 +1,5 @@
-// Batch norm as x * scale + shift: the two numbers of every channel, computed by operators, so that kernels of devices and plans
-// of them have the same.
+// Batch norm as x * scale + shift: the two numbers of every channel, computed by operators, so that kernels of devices
+// and plans of them have the same.
 #pragma once
 
 #include "sconce/ops.h"

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "sconce/kernels/cuda/cudnn/dnn_graph.h"
-#include "sconce/tensor/float32_precision.h"
+#include "sconce/tensor/libraries/float32_precision.h"
 
 namespace sconce::cuda {
 namespace {

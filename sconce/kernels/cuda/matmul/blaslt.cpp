@@ -12,7 +12,7 @@
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/device/shared_libraries.h"
-#include "sconce/tensor/float32_precision.h"
+#include "sconce/tensor/libraries/float32_precision.h"
 
 namespace sconce::cuda {
 namespace {

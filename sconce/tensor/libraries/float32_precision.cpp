@@ -1,4 +1,4 @@
-#include "sconce/tensor/float32_precision.h"
+#include "sconce/tensor/libraries/float32_precision.h"
 
 #include <atomic>
 

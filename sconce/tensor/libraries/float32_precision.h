@@ -1,5 +1,6 @@
 // TF32: how exact products of float32 must be on devices that have quicker kernels of fewer bits. PyTorch's settings
-// torch.set_float32_matmul_precision and torch.backends.cudnn.allow_tf32. The CPU computes in float32 whatever they say.
+// torch.set_float32_matmul_precision and torch.backends.cudnn.allow_tf32. The CPU computes in float32 whatever they
+// say.
 #pragma once
 
 #include <cstdint>
