@@ -45,8 +45,8 @@ struct ProductNest {
 };
 
 // Attention over one query for each of a batch: scores [batches, keys] of query [batches, depth] and key
-// [batches, keys, depth], depth innermost; weights of scores, row by row; weights times value [batches, keys, size], size
-// innermost. Scores and weights lie nowhere; the result is dense.
+// [batches, keys, depth], depth innermost; weights of scores, row by row; weights times value [batches, keys, size],
+// size innermost. Scores and weights lie nowhere; the result is dense.
 struct AttentionNest {
   DType dtype = DType::float32;  // of everything but what else the nest reads
   int64_t batches = 0, keys = 0, depth = 0, size = 0;

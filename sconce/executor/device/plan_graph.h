@@ -5,10 +5,10 @@
 // After some calls the steps are run once more while a DeviceMaker records them, over a frame of their own: copies of
 // the inputs, an arena, results. A later call copies its inputs there, runs the graph, and copies the results into new
 // tensors. Inputs that have had one address in all calls so far are read where they lie; if one moves, the graph is
-// recorded anew, with a copy of it. Not recorded: plans of few steps or of tensors so large that the copies would cost more than they save,
-// plans that draw random numbers, that have tensors of the CPU, that return views, and those whose steps wait for the
-// device. The memory is one, so calls on another stream than the one that it was recorded for, and those that come
-// while another thread is at it, run step by step. SCONCE_CUDA_GRAPHS=off records nothing.
+// recorded anew, with a copy of it. Not recorded: plans of few steps or of tensors so large that the copies would cost
+// more than they save, plans that draw random numbers, that have tensors of the CPU, that return views, and those whose
+// steps wait for the device. The memory is one, so calls on another stream than the one that it was recorded for, and
+// those that come while another thread is at it, run step by step. SCONCE_CUDA_GRAPHS=off records nothing.
 #pragma once
 
 #include <memory>
