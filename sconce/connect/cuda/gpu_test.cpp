@@ -136,6 +136,38 @@ TEST_F(Gpu, ThreadsHaveStreamsOfTheirOwn) {
   for (std::thread& t : threads) t.join();
 }
 
+// Rows enough for cuDNN, where it is there, against float32 on the CPU: results and the logarithms of sums.
+TEST_F(Gpu, AttentionOfManyRows) {
+  struct Case {
+    int64_t heads, key_heads, queries, keys, size;
+    bool is_causal, is_masked;
+  };
+  for (const Case& c : {Case{2, 2, 256, 256, 64, false, false},
+                        {2, 2, 320, 320, 128, true, false},
+                        {2, 2, 256, 320, 128, true, false},
+                        {2, 1, 256, 264, 64, true, false},
+                        {2, 2, 256, 264, 64, false, true}}) {
+    for (const DType dtype : {DType::bfloat16, DType::float16}) {
+      const Tensor q = to(randn({2, c.heads, c.queries, c.size}), dtype),
+                   k = to(randn({2, c.key_heads, c.keys, c.size}), dtype),
+                   v = to(randn({2, c.key_heads, c.keys, c.size}), dtype),
+                   mask = c.is_masked ? to(randn({2, 1, c.queries, c.keys}), dtype) : Tensor();
+      const auto wide = [&](const Tensor& t) {
+        return repeat_interleave(to(t, DType::float32), c.heads / c.key_heads, 1);
+      };
+      const auto [want, want_level] = _scaled_dot_product_flash_attention_for_cpu(
+          to(q, DType::float32), wide(k), wide(v), 0.0, c.is_causal, c.is_masked ? to(mask, DType::float32) : mask);
+      const auto [got, level] = _scaled_dot_product_flash_attention_for_cpu(up(q), up(k), up(v), 0.0, c.is_causal,
+                                                                            c.is_masked ? up(mask) : mask);
+      const auto off = [](const Tensor& x, const Tensor& y) {
+        return item_of(max(abs(sub(to(x, DType::float32), y)))).to_double();
+      };
+      EXPECT_LE(off(down(got), want), 0.03) << c.queries << " x " << c.keys << ", " << dtype_name(dtype);
+      EXPECT_LE(off(down(level), to(want_level, DType::float32)), 0.01) << c.queries << " x " << c.keys;
+    }
+  }
+}
+
 // SCONCE_GPU_STEPS: more of them.
 TEST_F(Gpu, MemoryDoesNotGrow) {
   const char* wanted = std::getenv("SCONCE_GPU_STEPS");

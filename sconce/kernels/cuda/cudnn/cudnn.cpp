@@ -66,7 +66,7 @@ void describe_convolution(GraphParts& graph, const ConvolutionCall& call) {
 constexpr int kAdd = 0, kMultiply = 1, kDivide = 6, kSubtract = 9, kExp = 13, kLog = 15, kNotLess = 303, kIndex = 501,
               kSelect = 601, kSum = 0, kLargest = 3;
 // Tensors with memory.
-constexpr int64_t kQuery = 1, kKey = 2, kValue = 3, kOut = 4, kLevel = 5, kScale = 6, kLowest = 7, kMask = 8;
+constexpr int64_t kQuery = 1, kKey = 2, kValue = 3, kOut = 4, kLevel = 5, kScale = 6, kLowest = 7;
 
 // Scores, their softmax row by row with its level, products with values: what cuDNN's engines of attention recognise.
 void describe_attention(GraphParts& graph, const AttentionCall& call) {
@@ -85,18 +85,6 @@ void describe_attention(GraphParts& graph, const AttentionCall& call) {
   graph.product(query, key, products);
   const Made* at = &graph.inner(kSingle, scores);
   graph.pointwise(kMultiply, products, &graph.number(kScale), *at);
-  if (call.mask) {
-    TensorSides mask{call.mask->sizes().vec(), call.mask->strides().vec()};
-    for (size_t d = 0; d < 4; ++d) {  // what repeats is one
-      if (mask.strides[d] == 0) mask.sizes[d] = 1;
-    }
-    for (size_t d = 4; d-- > 0;) {
-      if (mask.sizes[d] == 1) mask.strides[d] = d == 3 ? 1 : mask.sizes[d + 1] * mask.strides[d + 1];
-    }
-    const Made& added = graph.inner(kSingle, scores);
-    graph.pointwise(kAdd, *at, &graph.tensor(kMask, type_of(call.mask->dtype()), mask), added);
-    at = &added;
-  }
   if (call.is_causal) {
     const Made &row = graph.inner(kInt32, scores), &column = graph.inner(kInt32, scores),
                &shown = graph.inner(kBool, scores), &left = graph.inner(kSingle, scores);
@@ -142,9 +130,8 @@ bool convolve_by_cudnn(const ConvolutionCall& call) {
 }
 
 bool attend_by_cudnn(const AttentionCall& call) {
-  std::vector<int64_t> key = {1, call.is_causal, call.mask != nullptr};
-  for (const Tensor* t : {call.query, call.key, call.value, call.out, call.mask}) {
-    if (!t) continue;
+  std::vector<int64_t> key = {1, call.is_causal};
+  for (const Tensor* t : {call.query, call.key, call.value, call.out}) {
     if (t->stride(3) != 1 || !is_aligned(*t)) return false;
     append(key, *t);
   }
@@ -153,12 +140,10 @@ bool attend_by_cudnn(const AttentionCall& call) {
   Memory memory{
       {kQuery, kKey, kValue, kOut, kLevel, kScale},
       {call.query->data(), call.key->data(), call.value->data(), call.out->data(), call.level->data(), &scale}};
-  const auto also = [&](int64_t id, void* data) {
-    memory.ids.push_back(id);
-    memory.data.push_back(data);
-  };
-  if (call.is_causal) also(kLowest, &lowest);
-  if (call.mask) also(kMask, call.mask->data());
+  if (call.is_causal) {
+    memory.ids.push_back(kLowest);
+    memory.data.push_back(&lowest);
+  }
   return run_graph(
       call.query->device(), key, [&](GraphParts& graph) { describe_attention(graph, call); }, memory,
       "scaled_dot_product_attention");

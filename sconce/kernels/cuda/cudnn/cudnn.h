@@ -26,11 +26,10 @@ bool may_convolve(DType dtype);
 // False where cuDNN does not serve: nothing was done.
 bool convolve_by_cudnn(const ConvolutionCall& call);
 
-// softmax(query key' scale + mask) value of [batch, heads, rows, size], 16-bit floats of one dtype, with the logarithms
-// of the sums, float32, in `level`. Heads of keys divide those of queries. `mask` may be null; it is one of
-// these floats or float32, of all four sizes, repeated ones with stride 0.
+// softmax(query key' scale) value of [batch, heads, rows, size], 16-bit floats of one dtype, with the logarithms of the
+// sums, float32, in `level`. Heads of keys divide those of queries.
 struct AttentionCall {
-  const Tensor *query, *key, *value, *mask, *out, *level;
+  const Tensor *query, *key, *value, *out, *level;
   bool is_causal;
   double scale;
 };

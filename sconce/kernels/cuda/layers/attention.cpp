@@ -122,16 +122,15 @@ bool takes_one_kernel(const Tensor& query, const Tensor& key, const Tensor& valu
          query.size(0) * query.size(1) <= kMostHeads;
 }
 
-// Where there is enough to do: few rows gain nothing, and a plan of cuDNN takes milliseconds to make.
+// Where there is enough to do: few rows gain nothing, and a plan of cuDNN takes milliseconds to make. Not with masks,
+// which may hide whole rows.
 bool attend_by_library(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal, const Tensor& mask,
                        double scale, const Tensor& out, const Tensor& level) {
   constexpr int64_t kFewestRows = 256, kLargestSize = 128;
-  if (query.size(2) < kFewestRows || key.size(2) < kFewestRows || query.size(3) > kLargestSize ||
+  if (query.size(2) < kFewestRows || key.size(2) < kFewestRows || query.size(3) > kLargestSize || mask.defined() ||
       (is_causal && query.size(2) > key.size(2)) || level.dtype() != DType::float32)
     return false;
-  if (!mask.defined()) return attend_by_cudnn({&query, &key, &value, nullptr, &out, &level, is_causal, scale});
-  const Tensor added = sconce::expand(mask, {query.size(0), query.size(1), query.size(2), key.size(2)});
-  return attend_by_cudnn({&query, &key, &value, &added, &out, &level, is_causal, scale});
+  return attend_by_cudnn({&query, &key, &value, &out, &level, is_causal, scale});
 }
 
 void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal, const Tensor& mask,
