@@ -130,6 +130,7 @@ bool convolve_by_cudnn(const ConvolutionCall& call) {
 }
 
 bool attend_by_cudnn(const AttentionCall& call) {
+  if (!serves_attention()) return false;
   std::vector<int64_t> key = {1, call.is_causal};
   for (const Tensor* t : {call.query, call.key, call.value, call.out}) {
     if (t->stride(3) != 1 || !is_aligned(*t)) return false;

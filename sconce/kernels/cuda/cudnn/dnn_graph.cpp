@@ -52,16 +52,16 @@ LibraryTable<Library>& opened() {
   return table;
 }
 
-// SCONCE_CUDA_CUDNN=off: our own kernels.
-bool is_enabled() {
-  static const bool enabled = [] {
+// SCONCE_CUDA_CUDNN: off, our own kernels; on; attention, that too.
+std::string_view setting() {
+  static const std::string_view checked = [] {
     const char* word = std::getenv("SCONCE_CUDA_CUDNN");
-    const std::string_view text = word ? word : "";
-    SCONCE_CHECK_AS(value, text.empty() || text == "on" || text == "off",
-                    "SCONCE_CUDA_CUDNN is '{}', expected on or off", text);
-    return text != "off";
+    const std::string_view text = word ? word : "on";
+    SCONCE_CHECK_AS(value, text == "on" || text == "off" || text == "attention",
+                    "SCONCE_CUDA_CUDNN is '{}', expected on, off or attention", text);
+    return text;
   }();
-  return enabled;
+  return checked;
 }
 
 constexpr int kConfiguration = 3, kHeuristics = 4, kPlan = 5, kGraph = 15, kPack = 16;  // descriptors
@@ -202,7 +202,7 @@ struct Planner {
 
 bool run_graph(Device device, const std::vector<int64_t>& key, const std::function<void(GraphParts&)>& describe,
                const Memory& memory, const char* operator_name) {
-  const Library* library = is_enabled() ? opened().find() : nullptr;
+  const Library* library = setting() != "off" ? opened().find() : nullptr;
   if (!library) return false;
   const int index = use(device);
   Context& context = context_at(index);
@@ -238,6 +238,8 @@ bool run_graph(Device device, const std::vector<int64_t>& key, const std::functi
   note_launch(device, stream, operator_name);
   return true;
 }
+
+bool serves_attention() { return setting() == "attention"; }
 
 std::string version() {
   const Library* library = opened().find();

@@ -1,7 +1,6 @@
-// Attention on CUDA devices. 16-bit floats: by cuDNN where it is there and rows are many, else by kernels that keep no
-// matrix of weights, too (text/attention/). Others, and
-// gradients of long rows: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be
-// fewer than those of queries.
+// Attention on CUDA devices. 16-bit floats: by cuDNN where that is asked for and rows are many, else by kernels that
+// keep no matrix of weights, too (text/attention/). Others, and gradients of long rows: by products, scores, softmax,
+// values, in float32 (float64) throughout. Heads of keys may be fewer than those of queries.
 #include <bit>
 #include <cmath>
 
