@@ -74,6 +74,26 @@ class ArrayModel:
                                 "tuples of them")
         return [value.cpu().numpy() for value in results]
 
+    def run_together(self, requests):
+        """Requests, each a list of arrays with the batch in front, with as few calls as there are shapes and dtypes. Of each, the list
+        of its results, or the exception that it raised: where a joined call fails, its requests are run one by one."""
+        answers, alike = [None] * len(requests), {}
+        for number, arrays in enumerate(requests):
+            alike.setdefault(tuple((a.dtype.str, a.shape[1:]) for a in arrays), []).append(number)
+        for numbers in alike.values():
+            try:
+                joined = self(*(numpy.concatenate(parts) for parts in zip(*(requests[n] for n in numbers))))
+                ends = numpy.cumsum([len(requests[n][0]) for n in numbers])[:-1]
+                for number, *parts in zip(numbers, *(numpy.split(a, ends) for a in joined)):
+                    answers[number] = parts
+            except Exception as error:  # the engine tells the one who asked
+                if len(numbers) == 1:
+                    answers[numbers[0]] = error
+                    continue
+                for number in numbers:
+                    [answers[number]] = self.run_together([requests[number]])
+        return answers
+
     def by_name(self, columns):
         """The same with names: {"x": array} to {"output_0": array}. Columns that are no argument are left out."""
         absent = [name for name in self.inputs if name not in columns]

@@ -30,23 +30,11 @@ class Predictor:
 
 
 def _batched(model, max_batch_size, batch_wait_timeout_s):
-    """A coroutine that runs requests of equal shapes and dtypes together, along their first dimension."""
+    """A coroutine that runs requests which wait together."""
 
     @serve.batch(max_batch_size=max_batch_size, batch_wait_timeout_s=batch_wait_timeout_s)
     async def run(requests):
-        alike, answers = {}, [None] * len(requests)
-        for number, arrays in enumerate(requests):
-            alike.setdefault(tuple((a.dtype.str, a.shape[1:]) for a in arrays), []).append(number)
-        for numbers in alike.values():
-            try:
-                joined = model(*(numpy.concatenate(parts) for parts in zip(*(requests[n] for n in numbers))))
-                ends = numpy.cumsum([len(requests[n][0]) for n in numbers])[:-1]
-                for number, *parts in zip(numbers, *(numpy.split(a, ends) for a in joined)):
-                    answers[number] = parts
-            except Exception as error:  # of these requests only
-                for number in numbers:
-                    answers[number] = error
-        return answers
+        return model.run_together(requests)
 
     return run
 

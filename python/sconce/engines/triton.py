@@ -13,24 +13,18 @@ from .array_model import ArrayModel
 
 
 class _Infer:
-    """What PyTriton calls with a batch: arrays by name to arrays by name."""
+    """What PyTriton calls with requests: arrays by name to arrays by name. It has no answer for one request that fails beside
+    others: all of the batch get its error."""
 
     def __init__(self, model):
         self.model = model
 
     def __call__(self, requests):
-        # One list of requests; those of equal shapes are run together.
-        answers, alike = [None] * len(requests), {}
-        for number, request in enumerate(requests):
-            arrays = [request[name] for name in self.model.inputs]
-            alike.setdefault(tuple((a.dtype.str, a.shape[1:]) for a in arrays), []).append((number, arrays))
-        for group in alike.values():
-            results = self.model(*(numpy.concatenate(parts) for parts in zip(*(arrays for _, arrays in group))))
-            ends = numpy.cumsum([len(arrays[0]) for _, arrays in group])[:-1]
-            names = self.model.output_names(len(results))
-            for (number, _), *parts in zip(group, *(numpy.split(a, ends) for a in results)):
-                answers[number] = dict(zip(names, parts))
-        return answers
+        answers = self.model.run_together([[request[name] for name in self.model.inputs] for request in requests])
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return [dict(zip(self.model.output_names(len(answer)), answer)) for answer in answers]
 
 
 def _described(names, arrays):

@@ -52,6 +52,27 @@ class ArrayModels(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "does not exist"):
             ArrayModel(self.folder + "/absent.pt").load()
 
+    def test_requests_run_together(self):
+        class Rows(sconce.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = sconce.nn.Embedding(10, 2)
+
+            def forward(self, x):
+                return self.table(x)
+
+        path = self.folder + "/rows.pt"
+        sconce.jit.script(Rows()).save(path)
+        model = ArrayModel(path)
+        ones, three, wrong, wide = (numpy.array(rows) for rows in ([[1]], [[3], [4], [5]], [[10]], [[1, 2]]))
+        answers = model.run_together([[ones], [wide], [three]])
+        for x, [y] in zip((ones, wide, three), answers):
+            numpy.testing.assert_array_equal(y, model(x)[0])
+        answers = model.run_together([[ones], [wrong], [three]])  # an index out of range is the error of its own request
+        self.assertIn("out of range", str(answers[1]))
+        for x, [y] in zip((ones, three), answers[::2]):
+            numpy.testing.assert_array_equal(y, model(x)[0])
+
     def test_results_that_are_no_tensors(self):
         class Counts(sconce.nn.Module):
             def forward(self, x):
