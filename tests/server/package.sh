@@ -1,22 +1,22 @@
 #!/bin/sh
-# package.sh BUILD FOLDER: the Debian package of a build, installed into an empty root, used there and removed. Exit status 77, which
+# package.sh BUILD FOLDER: the Debian package of a build, installed into an empty folder, used there and removed. Exit status 77, which
 # ctest calls skipped, where there is no dpkg.
 set -eu
 command -v dpkg >/dev/null && command -v dpkg-shlibdeps >/dev/null && command -v cpack >/dev/null || { echo "dpkg-dev is not installed"; exit 77; }
 build=$1
 folder=$2
 rm -rf "$folder"
-mkdir -p "$folder/root/var/lib/dpkg/updates" "$folder/root/var/lib/dpkg/info"
-touch "$folder/root/var/lib/dpkg/status"
+mkdir -p "$folder/installed/var/lib/dpkg/updates" "$folder/installed/var/lib/dpkg/info"
+touch "$folder/installed/var/lib/dpkg/status"
 cpack --config "$build/CPackConfig.cmake" -B "$folder" -D CPACK_OUTPUT_FILE_PREFIX="$folder/packages" >"$folder/cpack.log" 2>&1 || { cat "$folder/cpack.log"; exit 1; }
 package=$(ls "$folder"/packages/sconce_*.deb)
 dpkg-deb -f "$package" Depends | grep -q libmicrohttpd
-# What it depends on is on this machine, not in the root.
-dpkg --root="$folder/root" --force-depends --force-not-root --force-script-chrootless -i "$package" >"$folder/dpkg.log" 2>&1 || { cat "$folder/dpkg.log"; exit 1; }
-"$folder/root/usr/bin/sconce" --version
-"$folder/root/usr/bin/sconce" serve --version
-test -f "$folder/root/usr/lib/systemd/system/sconce-server.service"
-dpkg --root="$folder/root" --force-not-root --force-script-chrootless -r sconce >>"$folder/dpkg.log" 2>&1
-left=$(find "$folder/root" -path "$folder/root/var" -prune -o -type f -print)
+# What it depends on is on this machine, not in that folder.
+dpkg --root="$folder/installed" --force-depends --force-not-root --force-script-chrootless -i "$package" >"$folder/dpkg.log" 2>&1 || { cat "$folder/dpkg.log"; exit 1; }
+"$folder/installed/usr/bin/sconce" --version
+"$folder/installed/usr/bin/sconce" serve --version
+test -f "$folder/installed/usr/lib/systemd/system/sconce-server.service"
+dpkg --root="$folder/installed" --force-not-root --force-script-chrootless -r sconce >>"$folder/dpkg.log" 2>&1
+left=$(find "$folder/installed" -path "$folder/installed/var" -prune -o -type f -print)
 test -z "$left" || { echo "left behind: $left"; exit 1; }
 rm -rf "$folder"
