@@ -21,7 +21,7 @@ endforeach()
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 target_link_libraries(sconce-program PRIVATE PNG::PNG JPEG::JPEG)
-# CLI11 is compiled again by every command: 7 s with -O1, 10 with -O2. What takes time when it runs is in the library.
+# What takes time when it runs is in the library.
 target_compile_options(sconce-program PRIVATE -O1)
 include(cmake/graph_page.cmake)
 target_sources(sconce-program PRIVATE ${page_source})

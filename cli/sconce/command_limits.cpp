@@ -3,7 +3,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 
@@ -22,9 +21,9 @@ LimitOptions& given() {
 }
 
 template <class Parse>
-void add_limit(CLI::App& command, const char* name, const char* type, const char* help, Parse parse) {
+void add_limit(App command, const char* name, const char* type, const char* help, Parse parse) {
   command
-      .add_option_function<std::string>(
+      .add_option_function(
           name,
           [name, parse](const std::string& text) {
             try {
@@ -34,13 +33,13 @@ void add_limit(CLI::App& command, const char* name, const char* type, const char
             }
           },
           help)
-      ->type_name(type)
-      ->group("Limits");
+      .type_name(type)
+      .group("Limits");
 }
 
 }  // namespace
 
-void add_limit_options(CLI::App& command) {
+void add_limit_options(App command) {
   add_limit(command, "--max-memory", "BYTES", "Ends with an error when tensors, lists and strings need more: 2G, 500M",
             [](const std::string& text) { given().limits.memory = parse_amount(text, true); });
   add_limit(command, "--max-work", "ELEMENTS", "Ends when operators would read and compute more elements: 10G",
@@ -50,12 +49,12 @@ void add_limit_options(CLI::App& command) {
   command
       .add_flag("--trust", given().trust,
                 "Lets code that a file runs while it is loaded (__setstate__) call every operator")
-      ->group("Limits");
+      .group("Limits");
   command
       .add_flag_function(
           "--mmap,!--no-mmap", [](int64_t on) { given().mmap = on > 0; },
           "Maps the file, or reads it; without either, it is read only if others may write to it")
-      ->group("Limits");
+      .group("Limits");
 }
 
 std::shared_ptr<Budget> command_budget() {

@@ -6,15 +6,12 @@
 
 #include "sconce/base/budget.h"
 #include "sconce/serialization/archive/archive.h"
-
-namespace CLI {
-class App;
-}
+#include "text/options.h"
 
 namespace sconce::cli {
 
 // For the commands that load or run programs.
-void add_limit_options(CLI::App& command);
+void add_limit_options(App command);
 // The budget that the command line asks for; null when it sets no limit.
 std::shared_ptr<Budget> command_budget();
 // How files are loaded: with --trust, and with the limits in place of the defaults.

@@ -21,7 +21,7 @@ namespace {
 using namespace sconce::cli;
 
 // In the order of --help.
-constexpr Command (*kCommands[])(CLI::App&) = {
+constexpr Command (*kCommands[])(App) = {
     // clang-format off
     add_run_command,
     add_info_command,
@@ -118,10 +118,10 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "sconce " SCONCE_VERSION, "Prints the version");
   app.failure_message([&app](const CLI::App*, const CLI::Error& e) { return refusal(app, e); });
   std::vector<Command> commands;
-  for (const auto add : kCommands) commands.push_back(add(app));
+  for (const auto add : kCommands) commands.push_back(add(App(app)));
   // Not bench: what it measures would be measured with the limits. Not compile: what is limited is not recorded.
   for (const char* name : {"run", "info", "verify", "convert", "diff", "ir", "profile", "script"})
-    add_limit_options(*app.get_subcommand(name));
+    add_limit_options(App(*app.get_subcommand(name)));
   const auto is_command = [&](const CLI::App* c) { return argc > 1 && c->check_name(argv[1]); };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_command).empty())
     throw UsageError(fmt::format("there is no command '{}', see sconce --help{}", argv[1], hint(argv[1], app)));

@@ -3,9 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 #include "sconce/base/parallel.h"
@@ -23,10 +23,11 @@ int machine_threads() {
 
 }  // namespace
 
-void add_threads_option(CLI::App& command, int& threads, const char* help) {
-  command.add_option("--threads", threads, help)->type_name("N")->check([](const std::string& text) {
-    int n = 0;
-    const bool good = CLI::detail::lexical_cast(text, n) && n >= 1 && n <= kMaxThreads;
+void add_threads_option(App command, int& threads, const char* help) {
+  command.add_option("--threads", threads, help).type_name("N").check([](const std::string& text) {
+    char* end = nullptr;
+    const long n = std::strtol(text.c_str(), &end, 0);
+    const bool good = !text.empty() && *end == '\0' && n >= 1 && n <= kMaxThreads;
     return good ? "" : fmt::format("takes a number from 1 to {}, got {}", kMaxThreads, text);
   });
 }

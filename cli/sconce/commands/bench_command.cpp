@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -245,28 +244,28 @@ int run_bench(const Options& o) {
 
 }  // namespace
 
-Command add_bench_command(CLI::App& app) {
+Command add_bench_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("bench", kDescription);
-  command->footer(std::string(kInputHelp) + kExamples);
-  add_model_options(*command, o->model);
-  add_input_options(*command, o->inputs);
-  add_device_option(*command, o->device);
-  command->add_option("--method", o->method, "What to call; else forward, or the only function")->type_name("NAME");
-  command->add_option("--against", o->against, "Measures this file, too, with the same inputs; repeatable")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-  command->add_option("--threads", o->threads, "A row for each of these numbers of threads; 1 by default")
-      ->type_name("N,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--warm-up", o->warm_up, "Calls before those that are timed; 3 by default")->type_name("N");
-  command->add_option("--repeat", o->repeat, "Times this many calls")->type_name("N");
-  command->add_option("--seconds", o->seconds, "Without --repeat: times calls for this long; 2 by default")
-      ->type_name("S");
-  command->add_flag("--plan", o->plan,
-                    "Shows what the calls were compiled to: the steps of the method's plans, each with its least time");
-  add_json_option(*command, o->json);
+  const App command = app.add_subcommand("bench", kDescription);
+  command.footer(std::string(kInputHelp) + kExamples);
+  add_model_options(command, o->model);
+  add_input_options(command, o->inputs);
+  add_device_option(command, o->device);
+  command.add_option("--method", o->method, "What to call; else forward, or the only function").type_name("NAME");
+  command.add_option("--against", o->against, "Measures this file, too, with the same inputs; repeatable")
+      .type_name("FILE")
+      .allow_extra_args(false);
+  command.add_option("--threads", o->threads, "A row for each of these numbers of threads; 1 by default")
+      .type_name("N,...")
+      .delimiter(',')
+      .allow_extra_args(false);
+  command.add_option("--warm-up", o->warm_up, "Calls before those that are timed; 3 by default").type_name("N");
+  command.add_option("--repeat", o->repeat, "Times this many calls").type_name("N");
+  command.add_option("--seconds", o->seconds, "Without --repeat: times calls for this long; 2 by default")
+      .type_name("S");
+  command.add_flag("--plan", o->plan,
+                   "Shows what the calls were compiled to: the steps of the method's plans, each with its least time");
+  add_json_option(command, o->json);
   return [o] { return run_bench(*o); };
 }
 

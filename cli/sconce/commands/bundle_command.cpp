@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 #include "files/selection.h"
@@ -165,21 +164,21 @@ int run_bundle(const Options& o) {
 
 }  // namespace
 
-Command add_bundle_command(CLI::App& app) {
+Command add_bundle_command(App app) {
   auto o = std::make_shared<Options>();
   o->sources = SCONCE_SOURCE_DIR;
   o->parts = SCONCE_BUILD_DIR;
-  CLI::App* command = app.add_subcommand("bundle", kDescription);
-  command->footer(kExamples);
-  command->add_option("MODEL", o->model, "A .ptl, .scx or .pt file")->required()->type_name("");
-  command->add_option("-o,--out", o->out, "The folder to write")->required()->type_name("DIR");
-  command->add_option("--levels", o->levels, "Levels of processors: v2, v3, v4; else all")
-      ->type_name("LEVEL,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_flag("--all-dtypes", o->all_dtypes, "Vector loops for all dtypes, not only for the model's");
-  command->add_option("--sources", o->sources, "The folder of Sconce's sources")->type_name("DIR");
-  command->add_option("--parts", o->parts, "A build folder that has the target small_parts")->type_name("DIR");
+  const App command = app.add_subcommand("bundle", kDescription);
+  command.footer(kExamples);
+  command.add_option("MODEL", o->model, "A .ptl, .scx or .pt file").required().type_name("");
+  command.add_option("-o,--out", o->out, "The folder to write").required().type_name("DIR");
+  command.add_option("--levels", o->levels, "Levels of processors: v2, v3, v4; else all")
+      .type_name("LEVEL,...")
+      .delimiter(',')
+      .allow_extra_args(false);
+  command.add_flag("--all-dtypes", o->all_dtypes, "Vector loops for all dtypes, not only for the model's");
+  command.add_option("--sources", o->sources, "The folder of Sconce's sources").type_name("DIR");
+  command.add_option("--parts", o->parts, "A build folder that has the target small_parts").type_name("DIR");
   return [o] { return run_bundle(*o); };
 }
 

@@ -11,9 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "text/options.h"
 
 namespace sconce::cli {
 
@@ -22,22 +20,22 @@ struct UsageError : std::runtime_error {
 };
 
 using Command = std::function<int()>;
-Command add_run_command(CLI::App& app);
-Command add_info_command(CLI::App& app);
-Command add_verify_command(CLI::App& app);
-Command add_convert_command(CLI::App& app);
-Command add_compile_command(CLI::App& app);
-Command add_select_command(CLI::App& app);
-Command add_bundle_command(CLI::App& app);
-Command add_diff_command(CLI::App& app);
-Command add_script_command(CLI::App& app);
-Command add_ir_command(CLI::App& app);
-Command add_bench_command(CLI::App& app);
-Command add_profile_command(CLI::App& app);
-Command add_ops_command(CLI::App& app);
-Command add_serve_command(CLI::App& app);
-Command add_load_command(CLI::App& app);
-Command add_completion_command(CLI::App& app);
+Command add_run_command(App app);
+Command add_info_command(App app);
+Command add_verify_command(App app);
+Command add_convert_command(App app);
+Command add_compile_command(App app);
+Command add_select_command(App app);
+Command add_bundle_command(App app);
+Command add_diff_command(App app);
+Command add_script_command(App app);
+Command add_ir_command(App app);
+Command add_bench_command(App app);
+Command add_profile_command(App app);
+Command add_ops_command(App app);
+Command add_serve_command(App app);
+Command add_load_command(App app);
+Command add_completion_command(App app);
 
 // The text of a file; "-" is standard input. Throws UsageError when it cannot be read.
 std::string read_text(const std::string& path);

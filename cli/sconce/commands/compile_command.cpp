@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -83,24 +82,23 @@ int run_compile(const Options& o) {
 
 }  // namespace
 
-Command add_compile_command(CLI::App& app) {
+Command add_compile_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("compile", kDescription);
-  command->footer(std::string(kInputHelp) + kExamples);
-  add_model_options(*command, o->model);
-  add_input_options(*command, o->inputs);
-  command->add_option("-o,--out", o->out, "The file to write, OUT.scx")->required()->type_name("FILE");
-  command->add_option("--method", o->method, "What to compile; else forward, or the only function")->type_name("NAME");
+  const App command = app.add_subcommand("compile", kDescription);
+  command.footer(std::string(kInputHelp) + kExamples);
+  add_model_options(command, o->model);
+  add_input_options(command, o->inputs);
+  command.add_option("-o,--out", o->out, "The file to write, OUT.scx").required().type_name("FILE");
+  command.add_option("--method", o->method, "What to compile; else forward, or the only function").type_name("NAME");
   command
-      ->add_option(
-          "--also", o->also,
-          "Compiles for random tensors of these shapes, too: one call, tensors separated by commas; repeatable")
-      ->type_name("SHAPE,...")
-      ->allow_extra_args(false);
-  command->add_flag("--no-packed-weights", o->no_packed,
-                    "Leaves out the second form of weights, which makes loading quick and the file large");
-  command->add_flag("--eval", o->eval, "Leaves training mode");
-  add_json_option(*command, o->json);
+      .add_option("--also", o->also,
+                  "Compiles for random tensors of these shapes, too: one call, tensors separated by commas; repeatable")
+      .type_name("SHAPE,...")
+      .allow_extra_args(false);
+  command.add_flag("--no-packed-weights", o->no_packed,
+                   "Leaves out the second form of weights, which makes loading quick and the file large");
+  command.add_flag("--eval", o->eval, "Leaves training mode");
+  add_json_option(command, o->json);
   return [o] { return run_compile(*o); };
 }
 

@@ -150,26 +150,26 @@ void print_fish(const CLI::App& app, const std::vector<const CLI::App*>& command
 
 }  // namespace
 
-Command add_completion_command(CLI::App& app) {
+Command add_completion_command(App app) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completion", kDescription);
-  command->footer(kFooter);
-  command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->type_name("");
+  const App command = app.add_subcommand("completion", kDescription);
+  command.footer(kFooter);
+  command.add_option("SHELL", *shell, "bash, zsh or fish").required().type_name("");
   auto words = std::make_shared<std::vector<std::string>>();  // for `values`, which the scripts call
-  command->add_option("WORD", *words)->group("");
-  return [shell, words, &app] {
+  command.add_option("WORD", *words).group("");
+  return [shell, words, app] {
     if (*shell == "values") {
       for (const std::string& value : completion_values(*words)) fmt::print("{}\n", value);
       return 0;
     }
     std::vector<const CLI::App*> commands;
-    for (const CLI::App* c : std::as_const(app).get_subcommands({})) commands.push_back(c);
+    for (const CLI::App* c : std::as_const(app.parser()).get_subcommands({})) commands.push_back(c);
     if (*shell == "bash") {
-      print_bash(app, commands);
+      print_bash(app.parser(), commands);
     } else if (*shell == "zsh") {
-      print_zsh(app, commands);
+      print_zsh(app.parser(), commands);
     } else if (*shell == "fish") {
-      print_fish(app, commands);
+      print_fish(app.parser(), commands);
     } else {
       throw UsageError(fmt::format("there is completion for bash, zsh and fish, not for '{}'", *shell));
     }

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "command_limits.h"
@@ -225,28 +224,28 @@ int run_convert(Options& o) {
 
 }  // namespace
 
-Command add_convert_command(CLI::App& app) {
+Command add_convert_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("convert", kDescription);
-  command->footer(kFooter);
-  command->add_option("IN", o->model.file, "A program or a file of tensors")->required()->type_name("");
-  command->add_option("OUT", o->out, "What to write: .pt, .ptl, .pth, .safetensors, .npz or .npy")
-      ->required()
-      ->type_name("");
-  command->add_option("--module", o->model.module, "Of program text: builds this module")->type_name("CLASS");
-  command->add_option("--seed", o->model.seed, "Seed of random numbers, for --module")->type_name("N");
-  command->add_option("--weights", o->weights, "Puts the tensors of this file into the program; all names must fit")
-      ->type_name("FILE");
-  command->add_option("--dtype", o->dtype_name, "Converts floating-point tensors")->type_name("DTYPE");
-  command->add_flag("--half", o->half, "The same as --dtype float16");
-  command->add_flag("--eval", o->eval, "Leaves training mode");
-  command->add_flag("--freeze", o->freeze, "Makes weights part of the code, and optimises it: for inference only");
-  command->add_option("--keep", o->keep, "With --freeze: keeps this attribute or method, beside forward; repeatable")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  command->add_flag("--deflate", o->deflate, "Packs: code of programs, tensors of .npz");
-  add_json_option(*command, o->json);
-  add_ops_option(*command, o->model.libraries);
+  const App command = app.add_subcommand("convert", kDescription);
+  command.footer(kFooter);
+  command.add_option("IN", o->model.file, "A program or a file of tensors").required().type_name("");
+  command.add_option("OUT", o->out, "What to write: .pt, .ptl, .pth, .safetensors, .npz or .npy")
+      .required()
+      .type_name("");
+  command.add_option("--module", o->model.module, "Of program text: builds this module").type_name("CLASS");
+  command.add_option("--seed", o->model.seed, "Seed of random numbers, for --module").type_name("N");
+  command.add_option("--weights", o->weights, "Puts the tensors of this file into the program; all names must fit")
+      .type_name("FILE");
+  command.add_option("--dtype", o->dtype_name, "Converts floating-point tensors").type_name("DTYPE");
+  command.add_flag("--half", o->half, "The same as --dtype float16");
+  command.add_flag("--eval", o->eval, "Leaves training mode");
+  command.add_flag("--freeze", o->freeze, "Makes weights part of the code, and optimises it: for inference only");
+  command.add_option("--keep", o->keep, "With --freeze: keeps this attribute or method, beside forward; repeatable")
+      .type_name("NAME")
+      .allow_extra_args(false);
+  command.add_flag("--deflate", o->deflate, "Packs: code of programs, tensors of .npz");
+  add_json_option(command, o->json);
+  add_ops_option(command, o->model.libraries);
   return [o] { return run_convert(*o); };
 }
 

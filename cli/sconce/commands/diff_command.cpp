@@ -1,6 +1,5 @@
 // sconce diff A B: what is different in two files: code, weights, results.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "command_limits.h"
@@ -257,30 +256,30 @@ int run_diff(const Options& o) {
 
 }  // namespace
 
-Command add_diff_command(CLI::App& app) {
+Command add_diff_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("diff", kDescription);
-  command->footer(std::string(kFooter) + "\n\n" + kInputHelp);
-  command->add_option("A", o->files[0], "A program, or a file of tensors")->required()->type_name("");
-  command->add_option("B", o->files[1], "The other one")->required()->type_name("");
-  command->add_flag("--code", o->code, "Compares only code (and --weights, and results, where asked for)");
-  command->add_flag("--weights", o->weights, "Compares only tensors (and --code, and results, where asked for)");
-  command->add_flag("--results", o->results, "Compares only what --run or --random gives (and --code, --weights)");
-  CLI::Option* run = command->add_option("--run", o->inputs.values, "Runs both programs with these inputs, see below")
-                         ->type_name("INPUT")
-                         ->expected(0, -1);
-  add_random_options(*command, o->inputs);
-  command->add_option("--method", o->method, "What to run; else forward, or the only function")->type_name("NAME");
-  command->add_option("--rtol", o->tolerance.rtol, "Relative tolerance of results")->type_name("X");
-  command->add_option("--atol", o->tolerance.atol, "Absolute tolerance of results")->type_name("X");
-  command->add_flag("--any-dtype", o->tolerance.any_dtype, "Results of two dtypes may be equal");
-  command->add_option("--seed", o->seed, "Seed of random numbers, before each run; else 0")->type_name("N");
-  command->add_option("--module", o->module, "Of program text: builds this module")->type_name("CLASS");
-  add_threads_option(*command, o->threads);
-  add_json_option(*command, o->json);
-  add_ops_option(*command, o->libraries);
+  const App command = app.add_subcommand("diff", kDescription);
+  command.footer(std::string(kFooter) + "\n\n" + kInputHelp);
+  command.add_option("A", o->files[0], "A program, or a file of tensors").required().type_name("");
+  command.add_option("B", o->files[1], "The other one").required().type_name("");
+  command.add_flag("--code", o->code, "Compares only code (and --weights, and results, where asked for)");
+  command.add_flag("--weights", o->weights, "Compares only tensors (and --code, and results, where asked for)");
+  command.add_flag("--results", o->results, "Compares only what --run or --random gives (and --code, --weights)");
+  const Option run = command.add_option("--run", o->inputs.values, "Runs both programs with these inputs, see below")
+                         .type_name("INPUT")
+                         .expected(0, -1);
+  add_random_options(command, o->inputs);
+  command.add_option("--method", o->method, "What to run; else forward, or the only function").type_name("NAME");
+  command.add_option("--rtol", o->tolerance.rtol, "Relative tolerance of results").type_name("X");
+  command.add_option("--atol", o->tolerance.atol, "Absolute tolerance of results").type_name("X");
+  command.add_flag("--any-dtype", o->tolerance.any_dtype, "Results of two dtypes may be equal");
+  command.add_option("--seed", o->seed, "Seed of random numbers, before each run; else 0").type_name("N");
+  command.add_option("--module", o->module, "Of program text: builds this module").type_name("CLASS");
+  add_threads_option(command, o->threads);
+  add_json_option(command, o->json);
+  add_ops_option(command, o->libraries);
   return [o, run] {
-    o->run = run->count() > 0;
+    o->run = run.count() > 0;
     std::erase(o->inputs.values, "");  // CLI11's value of --run without any
     return run_diff(*o);
   };

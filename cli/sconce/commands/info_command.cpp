@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -287,20 +286,20 @@ int run_info(const Options& o) {
 
 }  // namespace
 
-Command add_info_command(CLI::App& app) {
+Command add_info_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("info", kDescription);
-  command->footer(kFooter);
-  command->add_option("FILE", o->files, "Any files")->type_name("");
+  const App command = app.add_subcommand("info", kDescription);
+  command.footer(kFooter);
+  command.add_option("FILE", o->files, "Any files").type_name("");
   command
-      ->add_option("--device", o->device, "Describes the devices of a type instead (cuda), or says why there are none")
-      ->type_name("NAME");
-  command->add_flag("--tree", o->tree, "Shows the tree of modules");
-  command->add_flag("--tensors", o->tensors, "Lists parameters and buffers");
-  command->add_flag("--operators", o->operators, "Lists all operators, not only the most frequent");
-  command->add_flag("--records", o->records, "Lists all records of an archive");
-  command->add_flag("--json", o->json, "Prints JSON, all of it: one line for each file");
-  add_ops_option(*command, o->libraries);
+      .add_option("--device", o->device, "Describes the devices of a type instead (cuda), or says why there are none")
+      .type_name("NAME");
+  command.add_flag("--tree", o->tree, "Shows the tree of modules");
+  command.add_flag("--tensors", o->tensors, "Lists parameters and buffers");
+  command.add_flag("--operators", o->operators, "Lists all operators, not only the most frequent");
+  command.add_flag("--records", o->records, "Lists all records of an archive");
+  command.add_flag("--json", o->json, "Prints JSON, all of it: one line for each file");
+  add_ops_option(command, o->libraries);
   return [o] { return run_info(*o); };
 }
 

@@ -2,7 +2,6 @@
 #include <chrono>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -319,49 +318,46 @@ int run_ir(Options o) {
 
 }  // namespace
 
-Command add_ir_command(CLI::App& app) {
+Command add_ir_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("ir", kDescription);
-  command->footer(kFooter);
-  command->add_option("FILE", o->model.file, "A program or graph text; - reads text from standard input")
-      ->type_name("");
+  const App command = app.add_subcommand("ir", kDescription);
+  command.footer(kFooter);
+  command.add_option("FILE", o->model.file, "A program or graph text; - reads text from standard input").type_name("");
   command
-      ->add_option("--function,--method", o->function,
-                   "Only this one: f, Class.method, forward, or a submodule's: layer1.0.forward")
-      ->type_name("F");
+      .add_option("--function,--method", o->function,
+                  "Only this one: f, Class.method, forward, or a submodule's: layer1.0.forward")
+      .type_name("F");
   command
-      ->add_option("--module", o->model.module,
-                   "Builds this module of program text first, by its name or as a call of its constructor: the graphs "
-                   "of its methods")
-      ->type_name("CLASS");
-  command->add_option("--pass", o->passes, "Runs this pass; repeatable")->type_name("NAME")->allow_extra_args(false);
-  command->add_flag("--inline", o->inline_calls, "Replaces calls by the bodies of what they call, first");
-  command->add_flag("--optimise", o->optimise, "Runs the whole pipeline, before --pass");
+      .add_option("--module", o->model.module,
+                  "Builds this module of program text first, by its name or as a call of its constructor: the graphs "
+                  "of its methods")
+      .type_name("CLASS");
+  command.add_option("--pass", o->passes, "Runs this pass; repeatable").type_name("NAME").allow_extra_args(false);
+  command.add_flag("--inline", o->inline_calls, "Replaces calls by the bodies of what they call, first");
+  command.add_flag("--optimise", o->optimise, "Runs the whole pipeline, before --pass");
   command
-      ->add_option("--to", o->to,
-                   "Lowers the graph to this dialect: " + lowering::dialect_names() +
-                       "; last of all. Or shows the loops, or the plan, of a run with the inputs of --run and --random")
-      ->type_name("DIALECT|loops|plan");
-  command->add_flag("--strict", o->strict,
-                    "With --to: an error that names what is left outside the dialect, and where");
-  command->add_flag("--verify", o->verify, "Checks the graph after every pass");
-  command->add_flag("--time", o->time, "Says on standard error how long each pass took");
-  command->add_flag("--code", o->code, "Prints the bytecode that runs instead: docs/runtime.md explains it");
-  command->add_flag("--list-passes", o->list_passes, "Lists the passes");
-  command->add_option("--html", o->html, "Writes a page that shows the graphs")->type_name("OUT.html");
+      .add_option("--to", o->to,
+                  "Lowers the graph to this dialect: " + lowering::dialect_names() +
+                      "; last of all. Or shows the loops, or the plan, of a run with the inputs of --run and --random")
+      .type_name("DIALECT|loops|plan");
+  command.add_flag("--strict", o->strict, "With --to: an error that names what is left outside the dialect, and where");
+  command.add_flag("--verify", o->verify, "Checks the graph after every pass");
+  command.add_flag("--time", o->time, "Says on standard error how long each pass took");
+  command.add_flag("--code", o->code, "Prints the bytecode that runs instead: docs/runtime.md explains it");
+  command.add_flag("--list-passes", o->list_passes, "Lists the passes");
+  command.add_option("--html", o->html, "Writes a page that shows the graphs").type_name("OUT.html");
   command
-      ->add_option("--run", o->inputs.values,
-                   "Runs the graph with these inputs, for --html, --json and --to loops|plan")
-      ->type_name("[INPUT...]")
-      ->expected(0, -1)
-      ->each([o](const std::string&) { o->run = true; });
-  command->add_option("--warm-up", o->warm_up, "Runs before those that are shown; 1 by default")->type_name("N");
-  command->add_option("--repeat", o->repeat, "Runs whose medians are shown; 5 by default")->type_name("N");
-  add_random_options(*command, o->inputs);
-  add_device_option(*command, o->device);
-  command->add_option("--seed", o->model.seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
-  add_ops_option(*command, o->model.libraries);
-  add_json_option(*command, o->json);
+      .add_option("--run", o->inputs.values, "Runs the graph with these inputs, for --html, --json and --to loops|plan")
+      .type_name("[INPUT...]")
+      .expected(0, -1)
+      .each([o](const std::string&) { o->run = true; });
+  command.add_option("--warm-up", o->warm_up, "Runs before those that are shown; 1 by default").type_name("N");
+  command.add_option("--repeat", o->repeat, "Runs whose medians are shown; 5 by default").type_name("N");
+  add_random_options(command, o->inputs);
+  add_device_option(command, o->device);
+  command.add_option("--seed", o->model.seed, "Seed of random numbers, as torch.manual_seed").type_name("N");
+  add_ops_option(command, o->model.libraries);
+  add_json_option(command, o->json);
   return [o] { return run_ir(*o); };
 }
 

@@ -4,7 +4,6 @@
 #include <random>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -219,27 +218,27 @@ int run_load_command(const Options& o) {
 
 }  // namespace
 
-Command add_load_command(CLI::App& app) {
+Command add_load_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("load", kDescription);
-  command->footer(kExamples);
-  command->add_option("URL", o->url, "http://HOST:PORT with --model, or all of it")->required()->type_name("");
-  command->add_option("--model", o->model, "The model's name; NAME:METHOD, NAME/versions/2")->type_name("NAME");
-  command->add_option("--input", o->inputs, "A tensor of random numbers; repeatable")
-      ->type_name("NAME=SHAPE")
-      ->allow_extra_args(false);
-  command->add_option("--body", o->body, "The body of the requests, in place of --input")->type_name("FILE");
-  command->add_option("--rate", o->rate, "Requests a second; without it, as many as are answered")->type_name("R");
-  command->add_flag("--poisson", o->poisson, "Requests come as from independent clients, not evenly");
-  command->add_option("--concurrency", o->concurrency, "Connections; 16 by default")->type_name("N");
-  command->add_option("--duration", o->duration, "How long; 10s by default")->type_name("TIME");
-  command->add_option("--warm-up", o->warm_up, "The same load before, not measured; 1s by default")->type_name("TIME");
-  command->add_option("--timeout", o->timeout, "Of a request; 30s by default")->type_name("TIME");
-  command->add_option("--token", o->token, "Authorization: Bearer TOKEN")->type_name("TOKEN");
-  command->add_flag("--as-json", o->as_json, "Tensors as JSON, not as bytes");
-  command->add_flag("--anywhere", o->anywhere, "Allows URLs of other machines");
-  command->add_option("--svg", o->svg, "Writes a plot")->type_name("FILE");
-  add_json_option(*command, o->json);
+  const App command = app.add_subcommand("load", kDescription);
+  command.footer(kExamples);
+  command.add_option("URL", o->url, "http://HOST:PORT with --model, or all of it").required().type_name("");
+  command.add_option("--model", o->model, "The model's name; NAME:METHOD, NAME/versions/2").type_name("NAME");
+  command.add_option("--input", o->inputs, "A tensor of random numbers; repeatable")
+      .type_name("NAME=SHAPE")
+      .allow_extra_args(false);
+  command.add_option("--body", o->body, "The body of the requests, in place of --input").type_name("FILE");
+  command.add_option("--rate", o->rate, "Requests a second; without it, as many as are answered").type_name("R");
+  command.add_flag("--poisson", o->poisson, "Requests come as from independent clients, not evenly");
+  command.add_option("--concurrency", o->concurrency, "Connections; 16 by default").type_name("N");
+  command.add_option("--duration", o->duration, "How long; 10s by default").type_name("TIME");
+  command.add_option("--warm-up", o->warm_up, "The same load before, not measured; 1s by default").type_name("TIME");
+  command.add_option("--timeout", o->timeout, "Of a request; 30s by default").type_name("TIME");
+  command.add_option("--token", o->token, "Authorization: Bearer TOKEN").type_name("TOKEN");
+  command.add_flag("--as-json", o->as_json, "Tensors as JSON, not as bytes");
+  command.add_flag("--anywhere", o->anywhere, "Allows URLs of other machines");
+  command.add_option("--svg", o->svg, "Writes a plot").type_name("FILE");
+  add_json_option(command, o->json);
   return [o] { return run_load_command(*o); };
 }
 

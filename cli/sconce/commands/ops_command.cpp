@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -268,17 +267,17 @@ int run_ops(const Options& o) {
 
 }  // namespace
 
-Command add_ops_command(CLI::App& app) {
+Command add_ops_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("ops", kDescription);
-  command->footer(kFooter);
-  command->add_option("PATTERN", o->words, "Words to look for; without any, all operators")->type_name("");
-  command->add_option("--trait", o->traits, "Only those with this trait: view, random, core, ...; repeatable")
-      ->type_name("TRAIT")
-      ->allow_extra_args(false);
-  command->add_flag("--count", o->count, "Only says how many there are");
-  add_json_option(*command, o->json);
-  add_ops_option(*command, o->libraries);
+  const App command = app.add_subcommand("ops", kDescription);
+  command.footer(kFooter);
+  command.add_option("PATTERN", o->words, "Words to look for; without any, all operators").type_name("");
+  command.add_option("--trait", o->traits, "Only those with this trait: view, random, core, ...; repeatable")
+      .type_name("TRAIT")
+      .allow_extra_args(false);
+  command.add_flag("--count", o->count, "Only says how many there are");
+  add_json_option(command, o->json);
+  add_ops_option(command, o->libraries);
   return [o] { return run_ops(*o); };
 }
 

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -167,23 +166,23 @@ int run_profile(Options o) {
 
 }  // namespace
 
-Command add_profile_command(CLI::App& app) {
+Command add_profile_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("profile", kDescription);
-  command->footer(std::string(kInputHelp) + kExamples);
-  add_model_options(*command, o->model);
-  add_input_options(*command, o->inputs);
-  command->add_option("--method", o->method, "What to call; else forward, or the only function")->type_name("NAME");
-  command->add_option("--by", o->by, "What a row is: op, line or module; op by default")->type_name("WHAT");
-  command->add_flag("--shapes", o->shapes, "Tells calls of an operator apart by the shapes of their inputs");
-  command->add_option("--rows", o->rows, "Shows the first N rows; all by default")->type_name("N");
-  command->add_option("--trace", o->trace, "Writes a trace for Chrome or Perfetto")->type_name("OUT.json");
-  command->add_option("--repeat", o->repeat, "Runs that are profiled; 10 by default, 1 with --trace")
-      ->type_name("N")
-      ->each([o](const std::string&) { o->repeat_given = true; });
-  command->add_option("--warm-up", o->warm_up, "Runs before them; 1 by default")->type_name("N");
-  add_threads_option(*command, o->threads, "Threads that operators may use; 1 by default");
-  add_json_option(*command, o->json);
+  const App command = app.add_subcommand("profile", kDescription);
+  command.footer(std::string(kInputHelp) + kExamples);
+  add_model_options(command, o->model);
+  add_input_options(command, o->inputs);
+  command.add_option("--method", o->method, "What to call; else forward, or the only function").type_name("NAME");
+  command.add_option("--by", o->by, "What a row is: op, line or module; op by default").type_name("WHAT");
+  command.add_flag("--shapes", o->shapes, "Tells calls of an operator apart by the shapes of their inputs");
+  command.add_option("--rows", o->rows, "Shows the first N rows; all by default").type_name("N");
+  command.add_option("--trace", o->trace, "Writes a trace for Chrome or Perfetto").type_name("OUT.json");
+  command.add_option("--repeat", o->repeat, "Runs that are profiled; 10 by default, 1 with --trace")
+      .type_name("N")
+      .each([o](const std::string&) { o->repeat_given = true; });
+  command.add_option("--warm-up", o->warm_up, "Runs before them; 1 by default").type_name("N");
+  add_threads_option(command, o->threads, "Threads that operators may use; 1 by default");
+  add_json_option(command, o->json);
   return [o] { return run_profile(*o); };
 }
 

@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -128,26 +127,26 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_run_command(CLI::App& app) {
+Command add_run_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("run", kDescription);
-  command->footer(std::string(kInputHelp) + kExamples);
-  add_model_options(*command, o->model);
-  command->add_option("--method", o->method, "What to call; else forward, or the only function")->type_name("NAME");
-  add_input_options(*command, o->inputs);
-  command->add_option("--out", o->out, fmt::format("Writes the result to a file instead: {}", output_endings()))
-      ->type_name("FILE");
-  add_json_option(*command, o->json);
-  command->add_option("--top", o->top.count, "Prints the K highest class scores instead")
-      ->type_name("K")
-      ->each([o](const std::string&) { o->top_given = true; });
-  command->add_option("--labels", o->top.labels, "The names of classes for --top, one on a line")->type_name("FILE");
+  const App command = app.add_subcommand("run", kDescription);
+  command.footer(std::string(kInputHelp) + kExamples);
+  add_model_options(command, o->model);
+  command.add_option("--method", o->method, "What to call; else forward, or the only function").type_name("NAME");
+  add_input_options(command, o->inputs);
+  command.add_option("--out", o->out, fmt::format("Writes the result to a file instead: {}", output_endings()))
+      .type_name("FILE");
+  add_json_option(command, o->json);
+  command.add_option("--top", o->top.count, "Prints the K highest class scores instead")
+      .type_name("K")
+      .each([o](const std::string&) { o->top_given = true; });
+  command.add_option("--labels", o->top.labels, "The names of classes for --top, one on a line").type_name("FILE");
   command
-      ->add_option("--repeat", o->repeat,
-                   "Runs N times, and says on standard error how long that took, with all threads (bench: with one)")
-      ->type_name("N");
-  add_device_option(*command, o->device);
-  add_threads_option(*command, o->threads);
+      .add_option("--repeat", o->repeat,
+                  "Runs N times, and says on standard error how long that took, with all threads (bench: with one)")
+      .type_name("N");
+  add_device_option(command, o->device);
+  add_threads_option(command, o->threads);
   return [o] { return run(*o); };
 }
 

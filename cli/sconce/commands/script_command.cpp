@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
@@ -131,21 +130,21 @@ int run_script(const Options& o) {
 
 }  // namespace
 
-Command add_script_command(CLI::App& app) {
+Command add_script_command(App app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("script", kDescription);
-  command->footer(kFooter);
-  command->add_option("FILE", options->file, "The program's text; - reads it from standard input")
-      ->required()
-      ->type_name("");
-  command->add_option("--call", options->call, "The call to make")->type_name("'F(ARG, ...)'");
+  const App command = app.add_subcommand("script", kDescription);
+  command.footer(kFooter);
+  command.add_option("FILE", options->file, "The program's text; - reads it from standard input")
+      .required()
+      .type_name("");
+  command.add_option("--call", options->call, "The call to make").type_name("'F(ARG, ...)'");
   command
-      ->add_option("--module", options->module,
-                   "Builds this module first, by its name or as a call of its constructor; --call then calls a method")
-      ->type_name("CLASS");
-  add_ops_option(*command, options->libraries);
-  add_json_option(*command, options->json);
-  command->add_option("--seed", options->seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
+      .add_option("--module", options->module,
+                  "Builds this module first, by its name or as a call of its constructor; --call then calls a method")
+      .type_name("CLASS");
+  add_ops_option(command, options->libraries);
+  add_json_option(command, options->json);
+  command.add_option("--seed", options->seed, "Seed of random numbers, as torch.manual_seed").type_name("N");
   return [options] { return run_script(*options); };
 }
 

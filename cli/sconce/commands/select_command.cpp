@@ -1,6 +1,5 @@
 // sconce select MODEL... -o SELECTION: the operators that models need, for a library built with no others.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 #include "files/inputs.h"
@@ -91,31 +90,30 @@ int run_select(const Options& o) {
 
 }  // namespace
 
-Command add_select_command(CLI::App& app) {
+Command add_select_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("select", kDescription);
-  command->footer(kExamples);
-  command->add_option("MODEL", o->models, "Files that the library is to run")->required()->type_name("");
-  command->add_option("-o,--out", o->out, "The selection to write")->required()->type_name("FILE");
-  command->add_option("--with", o->with, "Adds to what this selection has")->type_name("FILE");
+  const App command = app.add_subcommand("select", kDescription);
+  command.footer(kExamples);
+  command.add_option("MODEL", o->models, "Files that the library is to run").required().type_name("");
+  command.add_option("-o,--out", o->out, "The selection to write").required().type_name("FILE");
+  command.add_option("--with", o->with, "Adds to what this selection has").type_name("FILE");
   command
-      ->add_option(
+      .add_option(
           "--dtypes", o->dtypes,
           "Vector loops for these dtypes only; from-model: those of the models' tensors, with float32, int64 and "
           "bool; all, which is the default")
-      ->type_name("NAME,...")
-      ->allow_extra_args(false);
-  command->add_option("--levels", o->levels, "Vector loops for these levels of processors only: v2, v3, v4; else all")
-      ->type_name("LEVEL,...")
-      ->allow_extra_args(false);
+      .type_name("NAME,...")
+      .allow_extra_args(false);
+  command.add_option("--levels", o->levels, "Vector loops for these levels of processors only: v2, v3, v4; else all")
+      .type_name("LEVEL,...")
+      .allow_extra_args(false);
   command
-      ->add_option(
-          "--trace", o->trace,
-          "Only what a call runs, with random tensors of these shapes, as --random of `sconce run`; repeatable")
-      ->type_name("SHAPE")
-      ->allow_extra_args(false);
-  command->add_flag("--places", o->places, "Errors name lines of the program's source, which takes code and memory");
-  command->add_option("--method", o->method, "What --trace calls; else forward")->type_name("NAME");
+      .add_option("--trace", o->trace,
+                  "Only what a call runs, with random tensors of these shapes, as --random of `sconce run`; repeatable")
+      .type_name("SHAPE")
+      .allow_extra_args(false);
+  command.add_flag("--places", o->places, "Errors name lines of the program's source, which takes code and memory");
+  command.add_option("--method", o->method, "What --trace calls; else forward").type_name("NAME");
   return [o] { return run_select(*o); };
 }
 

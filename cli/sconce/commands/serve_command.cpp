@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 
@@ -39,11 +38,11 @@ int run_serve(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Command add_serve_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("serve", kDescription);
-  command->set_help_flag();
-  command->allow_extras();
-  return [command] { return run_serve(command->remaining()); };
+Command add_serve_command(App app) {
+  const App command = app.add_subcommand("serve", kDescription);
+  command.set_help_flag();
+  command.allow_extras();
+  return [command] { return run_serve(command.remaining()); };
 }
 
 }  // namespace sconce::cli

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "command_limits.h"
@@ -113,15 +112,15 @@ int run_verify(const Options& o) {
 
 }  // namespace
 
-Command add_verify_command(CLI::App& app) {
+Command add_verify_command(App app) {
   auto o = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("verify", kDescription);
-  command->footer(kFooter);
-  command->add_option("FILE", o->files, "Any files")->required()->type_name("");
-  command->add_flag("--quiet", o->quiet, "Prints only limits and failures");
-  command->add_flag("--json", o->json, "Prints JSON: one line for each file");
-  command->add_flag("--strict", o->strict, "Takes every limit for a failure");
-  add_ops_option(*command, o->libraries);
+  const App command = app.add_subcommand("verify", kDescription);
+  command.footer(kFooter);
+  command.add_option("FILE", o->files, "Any files").required().type_name("");
+  command.add_flag("--quiet", o->quiet, "Prints only limits and failures");
+  command.add_flag("--json", o->json, "Prints JSON: one line for each file");
+  command.add_flag("--strict", o->strict, "Takes every limit for a failure");
+  add_ops_option(command, o->libraries);
   return [o] { return run_verify(*o); };
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 #include "files/input_file.h"
@@ -145,18 +144,18 @@ const char* const kInputHelp =
     "  3, [1, 2], 'text', None, (1, 2.5), torch.ones(2, 3)\n"
     "                         an expression of the language\n";
 
-void add_random_options(CLI::App& command, InputOptions& o) {
+void add_random_options(App command, InputOptions& o) {
   command
       .add_option("--random", o.random,
                   "One more input: a random tensor of this shape; floats are normally distributed, integers are below "
                   "10 or HIGH; NAME=1x3 for a keyword argument; repeatable")
-      ->type_name("1x3x224x224[:DTYPE[:HIGH]]")
-      ->allow_extra_args(false);
+      .type_name("1x3x224x224[:DTYPE[:HIGH]]")
+      .allow_extra_args(false);
   add_picture_options(command, o.pictures);
 }
 
-void add_input_options(CLI::App& command, InputOptions& o) {
-  command.add_option("INPUT", o.values, "Files and values, see below")->type_name("");
+void add_input_options(App command, InputOptions& o) {
+  command.add_option("INPUT", o.values, "Files and values, see below").type_name("");
   add_random_options(command, o);
 }
 

@@ -6,10 +6,7 @@
 
 #include "files/picture_options.h"
 #include "text/call_text.h"
-
-namespace CLI {
-class App;
-}
+#include "text/options.h"
 
 namespace sconce::cli {
 
@@ -21,9 +18,9 @@ struct InputOptions {
   PictureOptions pictures;
 };
 // INPUT..., --random, and what prepares pictures.
-void add_input_options(CLI::App& command, InputOptions& options);
+void add_input_options(App command, InputOptions& options);
 // The same without INPUT..., for commands that take inputs otherwise.
-void add_random_options(CLI::App& command, InputOptions& options);
+void add_random_options(App command, InputOptions& options);
 // What --help says about inputs.
 extern const char* const kInputHelp;
 

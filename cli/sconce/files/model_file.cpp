@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "command_limits.h"
 #include "commands/commands.h"
@@ -25,23 +24,23 @@
 
 namespace sconce::cli {
 
-void add_ops_option(CLI::App& command, std::vector<std::string>& libraries) {
+void add_ops_option(App command, std::vector<std::string>& libraries) {
   command.add_option("--ops", libraries, "Loads this library of custom operators first; repeatable")
-      ->type_name("LIB.so")
-      ->allow_extra_args(false);
+      .type_name("LIB.so")
+      .allow_extra_args(false);
 }
 
-void add_model_options(CLI::App& command, ModelOptions& o) {
+void add_model_options(App command, ModelOptions& o) {
   command
       .add_option("FILE", o.file,
                   "The program: .pt, .ptl, .pt2, .scx, or its text (- reads the text from standard input)")
-      ->required()
-      ->type_name("");
+      .required()
+      .type_name("");
   command
       .add_option("--module", o.module,
                   "Of program text: builds this module, by its name or as a call of its constructor")
-      ->type_name("CLASS");
-  command.add_option("--seed", o.seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
+      .type_name("CLASS");
+  command.add_option("--seed", o.seed, "Seed of random numbers, as torch.manual_seed").type_name("N");
   command.add_flag("--lite", o.lite, "Takes the bytecode of an archive that has code, too");
   add_ops_option(command, o.libraries);
 }

@@ -10,10 +10,7 @@
 #include "sconce/api/jit.h"
 #include "sconce/serialization/archive/archive.h"
 #include "sconce/serialization/file/file_kind.h"
-
-namespace CLI {
-class App;
-}
+#include "text/options.h"
 
 namespace sconce::cli {
 
@@ -27,9 +24,9 @@ struct ModelOptions {
   bool lite = false;                   // bytecode rather than code, where an archive has both
 };
 // FILE, --module, --ops, --seed and --lite; FILE is required.
-void add_model_options(CLI::App& command, ModelOptions& options);
+void add_model_options(App command, ModelOptions& options);
 // --ops alone.
-void add_ops_option(CLI::App& command, std::vector<std::string>& libraries);
+void add_ops_option(App command, std::vector<std::string>& libraries);
 // Loads libraries of custom operators. Throws Error naming the one that cannot be loaded.
 void load_libraries(const std::vector<std::string>& libraries);
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 #include "sconce/ops.h"
@@ -85,13 +84,13 @@ Tensor normalized(const Tensor& picture, const std::string& text) {
 
 }  // namespace
 
-void add_picture_options(CLI::App& command, PictureOptions& o) {
-  command.add_option("--image-size", o.size, "Resizes pictures: HxW, or N for the shorter side")->type_name("HxW");
-  command.add_option("--image-crop", o.crop, "Cuts the middle out of pictures, after --image-size")->type_name("HxW");
+void add_picture_options(App command, PictureOptions& o) {
+  command.add_option("--image-size", o.size, "Resizes pictures: HxW, or N for the shorter side").type_name("HxW");
+  command.add_option("--image-crop", o.crop, "Cuts the middle out of pictures, after --image-size").type_name("HxW");
   command
       .add_option("--normalize", o.normalize,
                   "Subtracts the mean of each channel and divides by its deviation: 'imagenet', or 0.5,0.5,0.5/0.5")
-      ->type_name("MEAN/STD");
+      .type_name("MEAN/STD");
 }
 
 Tensor prepare_picture(Tensor picture, const PictureOptions& o) {

@@ -4,10 +4,7 @@
 #include <string>
 
 #include "sconce/tensor/tensor.h"
-
-namespace CLI {
-class App;
-}
+#include "text/options.h"
 
 namespace sconce::cli {
 
@@ -17,7 +14,7 @@ struct PictureOptions {
   std::string normalize;  // "imagenet", "0.5,0.5,0.5/0.5,0.5,0.5", "0.5/0.5"
 };
 // --image-size, --image-crop, --normalize.
-void add_picture_options(CLI::App& command, PictureOptions& options);
+void add_picture_options(App command, PictureOptions& options);
 
 // From and to [1, 3, H, W]. Throws UsageError for an option that cannot be read or does not fit the picture.
 Tensor prepare_picture(Tensor picture, const PictureOptions& options);

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
 #include "files/map_tensors.h"
@@ -72,10 +71,9 @@ void check_operators(const ModelFile& model, Device device) {
 
 }  // namespace
 
-void add_device_option(CLI::App& command, std::string& device) {
-  command
-      .add_option("--device", device, "Where the program runs, with its inputs: cpu, cuda or cuda:N; cpu by default")
-      ->type_name("NAME");
+void add_device_option(App command, std::string& device) {
+  command.add_option("--device", device, "Where the program runs, with its inputs: cpu, cuda or cuda:N; cpu by default")
+      .type_name("NAME");
 }
 
 Device chosen_device(const std::string& text) {

@@ -5,16 +5,13 @@
 
 #include "sconce/tensor/device.h"
 #include "text/call_text.h"
-
-namespace CLI {
-class App;
-}
+#include "text/options.h"
 
 namespace sconce::cli {
 
 class ModelFile;
 
-void add_device_option(CLI::App& command, std::string& device);
+void add_device_option(App command, std::string& device);
 
 // "cpu", "cuda", "cuda:1" with its number. Throws UsageError for other words, and Error with the reason when the device
 // cannot be used.

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "sconce/tensor/element.h"
@@ -53,7 +52,7 @@ Json dict(const Dict& d) {
 
 }  // namespace
 
-void add_json_option(CLI::App& command, bool& json) { command.add_flag("--json", json, "Prints JSON"); }
+void add_json_option(App command, bool& json) { command.add_flag("--json", json, "Prints JSON"); }
 
 Json to_json(const Value& v) {
   switch (v.tag()) {

@@ -6,15 +6,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sconce/types/value.h"
-
-namespace CLI {
-class App;
-}
+#include "text/options.h"
 
 namespace sconce::cli {
 
 // --json: the same words in every command.
-void add_json_option(CLI::App& command, bool& json);
+void add_json_option(App command, bool& json);
 
 // None, bools, ints, floats, strings, lists and tuples as JSON has them; dicts with string keys as objects, others as
 // lists of pairs; floats that JSON cannot write as "nan", "inf", "-inf"; complex numbers as [real, imaginary]; a tensor
