@@ -81,8 +81,7 @@ check-format:         ## is every tracked source as clang-format leaves it?
 lint: bootstrap check-format  ## clang-tidy and the format, without changing anything
 	@tools/bootstrap lint
 	@cmake --preset lint >/dev/null && cmake --build --preset lint -- --quiet
-	@git ls-files -z 'sconce/*.cpp' 'cli/*.cpp' ':!sconce/kernels/cpu/simd/*' ':!*_test.cpp' | \
-	  xargs -0 -n 4 -P $(JOBS) clang-tidy-19 --quiet -p build/lint
+	@tools/lint build/lint $(JOBS)
 
 clean:                ## remove build/
 	@rm -rf build

@@ -262,10 +262,10 @@ struct LoadSettings {
   Limits limits = {};
 };
 SCONCE_API Module load(const std::string& path, const LoadSettings& settings);
-SCONCE_API Module load(std::shared_ptr<const FileBytes> file, const LoadSettings& settings);
+SCONCE_API Module load(const std::shared_ptr<const FileBytes>& file, const LoadSettings& settings);
 // From memory, which is copied.
 SCONCE_API Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files = nullptr);
-SCONCE_API Module load(std::shared_ptr<const FileBytes> file, ExtraFiles* extra_files = nullptr);
+SCONCE_API Module load(const std::shared_ptr<const FileBytes>& file, ExtraFiles* extra_files = nullptr);
 
 // module.save(path)
 SCONCE_API void save(const Module& module, const std::string& path, const ExtraFiles& extra_files = {});

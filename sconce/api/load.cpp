@@ -49,11 +49,13 @@ Module load_file(const FileBytesPtr& file, const LoadSettings& settings) {
 Module load(const std::string& path, const LoadSettings& settings) {
   return load_file(settings.mmap ? FileBytes::map(path) : FileBytes::read(path), settings);
 }
-Module load(std::shared_ptr<const FileBytes> file, const LoadSettings& settings) { return load_file(file, settings); }
+Module load(const std::shared_ptr<const FileBytes>& file, const LoadSettings& settings) {
+  return load_file(file, settings);
+}
 
 Module load(const std::string& path, ExtraFiles* extra_files) { return load(path, {.extra_files = extra_files}); }
-Module load(std::shared_ptr<const FileBytes> file, ExtraFiles* extra_files) {
-  return load(std::move(file), {.extra_files = extra_files});
+Module load(const std::shared_ptr<const FileBytes>& file, ExtraFiles* extra_files) {
+  return load(file, {.extra_files = extra_files});
 }
 Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files) {
   return load_file(FileBytes::copy(bytes, "<memory>"), {.extra_files = extra_files});

@@ -84,7 +84,7 @@ class SmallVector {
     size_t capacity = capacity_ * 2;
     if (capacity < need) capacity = need;
     T* heap = new T[capacity];
-    if (size_ != 0) std::memcpy(heap, data_, size_ * sizeof(T));
+    for (size_t i = 0; i < size_; ++i) heap[i] = data_[i];
     free_heap();
     data_ = heap;
     capacity_ = capacity;

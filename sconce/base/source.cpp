@@ -79,7 +79,7 @@ std::string Range::highlight(std::string_view function) const {
 
 Range join(const Range& a, const Range& b) { return {a.source, std::min(a.begin, b.begin), std::max(a.end, b.end)}; }
 
-CompileError::CompileError(std::string reason, Range at)
+CompileError::CompileError(const std::string& reason, const Range& at)
     : CompileError(reason, at, at ? reason + ":\n" + at.highlight() : reason) {}
 CompileError::CompileError(std::string reason, Range at, std::string whole)
     : Error(ErrorKind::runtime, std::move(whole)), reason_(std::move(reason)), at_(std::move(at)) {}

@@ -76,7 +76,7 @@ SCONCE_API Range join(const Range& a, const Range& b);
 // adds "'g' is being compiled since it was called from 'f'" and its own place.
 class SCONCE_API CompileError : public Error {
  public:
-  CompileError(std::string reason, Range at);
+  CompileError(const std::string& reason, const Range& at);
   ~CompileError() override;
   const std::string& reason() const { return reason_; }  // the message without the place
   const Range& at() const { return at_; }

@@ -33,11 +33,11 @@ StepKind number_operation(const Op& op) {
   const Step& last = steps.back();
   const size_t operands = steps.size() - 1;
   if (operands != static_cast<size_t>(step_arity(last.kind))) return StepKind::argument;
-  for (uint8_t i = 0; i < operands; ++i) {
-    if (steps[i] != Step{StepKind::argument, i}) return StepKind::argument;
+  for (size_t i = 0; i < operands; ++i) {
+    if (steps[i] != Step{StepKind::argument, static_cast<uint8_t>(i)}) return StepKind::argument;
   }
   const uint8_t given[] = {last.a, last.b, last.c};
-  for (uint8_t i = 0; i < operands; ++i) {
+  for (size_t i = 0; i < operands; ++i) {
     if (given[i] != i) return StepKind::argument;
   }
   return last.kind;

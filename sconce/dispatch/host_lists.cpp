@@ -20,7 +20,7 @@ std::vector<int64_t> integers_of(const Tensor& tensor) { return elements_of<int6
 std::vector<double> doubles_of(const Tensor& tensor) { return elements_of<double>(tensor, DType::float64); }
 
 Tensor tensor_of_integers(IntList values, Device device, DType dtype) {
-  const Tensor host = empty_tensor({static_cast<int64_t>(values.size())}, DType::int64);
+  Tensor host = empty_tensor({static_cast<int64_t>(values.size())}, DType::int64);
   std::copy(values.begin(), values.end(), host.data<int64_t>());
   if (device.type == DeviceType::cpu && dtype == DType::int64) return host;
   const Tensor out = empty_tensor(host.sizes(), dtype, device);

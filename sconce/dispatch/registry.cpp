@@ -188,7 +188,7 @@ void add_custom_ops(std::span<std::unique_ptr<CustomOp>> ops) {
     r.shrink(before);
     throw;
   }
-  for (std::unique_ptr<CustomOp>& op : ops) op.release();
+  for (std::unique_ptr<CustomOp>& op : ops) static_cast<void>(op.release());  // they stay for ever
 }
 
 Op& define_op(std::string_view schema, OpInfo info) {

@@ -45,8 +45,8 @@ using NamedValue = std::pair<std::string, Value>;
 // Arranges positional and keyword arguments as the schema wants them: defaults filled in, an int repeated for int[2],
 // an int taken for a float, a number for a Scalar, None for an optional, lists retyped. Throws Error naming the
 // operator and the argument that does not fit.
-SCONCE_API std::vector<Value> bind_arguments(const Schema& schema, std::vector<Value> args,
-                                             std::vector<NamedValue> kwargs);
+SCONCE_API std::vector<Value> bind_arguments(const Schema& schema, const std::vector<Value>& args,
+                                             const std::vector<NamedValue>& kwargs);
 
 // The overload that TorchScript would choose for these arguments: the first that fits without implicit conversions,
 // then the first that fits with them. Throws Error listing the overloads and what did not fit.
@@ -54,7 +54,7 @@ SCONCE_API const Op& resolve_overload(std::string_view name, const std::vector<V
                                       const std::vector<NamedValue>& kwargs);
 
 // A call by name ("aten::add" resolves the overload, "aten::add.Tensor" names it). One Value per return.
-SCONCE_API std::vector<Value> call_op(std::string_view name, std::vector<Value> args,
-                                      std::vector<NamedValue> kwargs = {});
+SCONCE_API std::vector<Value> call_op(std::string_view name, const std::vector<Value>& args,
+                                      const std::vector<NamedValue>& kwargs = {});
 
 }  // namespace sconce

@@ -57,7 +57,8 @@ class Ranges {
     if (!take_number(text, column) || !take_number(text, line) || text.empty()) return {};
     SourcePtr& source = sources_[{std::string(text), line, column}];
     if (!source) {
-      if (column > kMaxColumn || (columns_ += static_cast<size_t>(column)) > kMaxColumns) {
+      columns_ += static_cast<size_t>(std::min(column, kMaxColumn));
+      if (column > kMaxColumn || columns_ > kMaxColumns) {
         in.fail("the column is too large");
       }
       source = std::make_shared<Source>(std::string(text), std::string(static_cast<size_t>(column), ' '), line);

@@ -29,7 +29,7 @@ bool is_told_by_members(TypePtr element) {
 std::string list_text(const List& list, bool top) {
   std::string items;
   for (size_t i = 0; i < list.size(); ++i) items += (i ? ", " : "") + nested_literal_text(list.get(i));
-  const std::string text = "[" + items + "]";
+  std::string text = "[" + items + "]";
   const TypePtr element = list.element_type();
   const bool plain = top && (list.is_ints() || list.is_doubles());
   if (plain || (!list.empty() && is_told_by_members(element))) return text;

@@ -97,7 +97,7 @@ std::string dense_text(const Tensor& t) {
     std::string index;
     int64_t at = static_cast<int64_t>(i / size);
     for (int64_t d = t.dim() - 3; d >= 0; --d) {
-      index = std::to_string(at % t.size(d) + 1) + "," + index;
+      index.insert(0, std::to_string(at % t.size(d) + 1) + ",");
       at /= t.size(d);
     }
     const auto begin = values.begin() + static_cast<ptrdiff_t>(i);
@@ -170,7 +170,7 @@ Tensor read_item(TextCursor& in, TypePtr type) {
   }
   in.expect('}');
   const DType plain = v.is_complex() ? DType::complex64 : v.is_real() ? DType::float32 : DType::int64;
-  const Tensor item = scalar_tensor_of(v, facts && facts->dtype ? *facts->dtype : plain);
+  Tensor item = scalar_tensor_of(v, facts && facts->dtype ? *facts->dtype : plain);
   if (!facts || !facts->sizes || facts->sizes->empty()) return item;
   for (const int64_t n : *facts->sizes) {
     if (n != 1) in.fail("one element for a {}", type->to_string());

@@ -1,4 +1,5 @@
 // The C interface: graph backends as tables of functions, and the graphs that these are shown.
+#include <algorithm>
 #include <unordered_map>
 
 #include "sconce/api/c_api.h"

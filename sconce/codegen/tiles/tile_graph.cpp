@@ -35,7 +35,7 @@ class Lowering {
   }
 
  private:
-  uint16_t add(TileValue value) {
+  uint16_t add(const TileValue& value) {
     graph_.values.push_back(value);
     return static_cast<uint16_t>(graph_.values.size() - 1);
   }

@@ -41,7 +41,8 @@ std::vector<Value> results_of(const Op& op, std::vector<Value> args) {
 
 // The tensor becomes the result: in place it has the sizes already, as out= it is resized.
 void write(const Value& to, const Value& result, bool resizes) {
-  const Tensor target = to.to_tensor(), source = result.to_tensor();
+  const Tensor& target = to.to_tensor();
+  const Tensor& source = result.to_tensor();
   if (resizes && target.sizes() != source.sizes())
     call_op("aten::resize_", {to, Value(std::vector<int64_t>(source.sizes().begin(), source.sizes().end()))});
   call_op("aten::copy_", {to, result});

@@ -51,7 +51,8 @@ const Op& resolve(std::string_view name, const std::vector<Value>& args, const s
 
 }  // namespace
 
-std::vector<Value> bind_arguments(const Schema& schema, std::vector<Value> args, std::vector<NamedValue> kwargs) {
+std::vector<Value> bind_arguments(const Schema& schema, const std::vector<Value>& args,
+                                  const std::vector<NamedValue>& kwargs) {
   std::vector<Value> bound;
   std::string reason;
   if (!match_arguments(schema, args, kwargs, true, bound, &reason)) {
@@ -66,7 +67,8 @@ const Op& resolve_overload(std::string_view name, const std::vector<Value>& args
   return resolve(name, args, kwargs, bound);
 }
 
-ResolvedCall resolve_call(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs) {
+ResolvedCall resolve_call(std::string_view name, const std::vector<Value>& args,
+                          const std::vector<NamedValue>& kwargs) {
   ResolvedCall call;
   const size_t space = name.find("::");
   if (name.find('.', space == std::string_view::npos ? 0 : space) == std::string_view::npos) {
@@ -74,7 +76,7 @@ ResolvedCall resolve_call(std::string_view name, std::vector<Value> args, std::v
   } else {
     call.op = find_op(name);
     if (!call.op) fail_as(ErrorKind::not_implemented, "there is no operator '{}'", name);
-    call.args = bind_arguments(call.op->schema(), std::move(args), std::move(kwargs));
+    call.args = bind_arguments(call.op->schema(), args, kwargs);
   }
   const Schema& schema = call.op->schema();
   SCONCE_CHECK_AS(not_implemented, !schema.is_varret, "{} cannot be called by name: {}", schema.qualified_name(),
@@ -82,8 +84,9 @@ ResolvedCall resolve_call(std::string_view name, std::vector<Value> args, std::v
   return call;
 }
 
-std::vector<Value> call_op(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs) {
-  ResolvedCall call = resolve_call(name, std::move(args), std::move(kwargs));
+std::vector<Value> call_op(std::string_view name, const std::vector<Value>& args,
+                           const std::vector<NamedValue>& kwargs) {
+  ResolvedCall call = resolve_call(name, args, kwargs);
   std::vector<Value> returns(call.op->schema().returns.size());
   call.op->call_boxed(call.args.data(), returns.data());
   return returns;

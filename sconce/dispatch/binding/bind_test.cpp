@@ -19,7 +19,7 @@ std::string error_of(F&& f) {
 
 std::string bound(const char* schema, std::vector<Value> args, std::vector<NamedValue> kwargs = {}) {
   std::string out;
-  for (const Value& v : bind_arguments(parse_schema(schema), std::move(args), std::move(kwargs))) {
+  for (const Value& v : bind_arguments(parse_schema(schema), args, kwargs)) {
     if (!out.empty()) out += " ";
     out += v.is_tensor() ? "Tensor" : v.repr();
   }

@@ -27,6 +27,6 @@ struct ResolvedCall {
   const Op* op;
   std::vector<Value> args;
 };
-ResolvedCall resolve_call(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs);
+ResolvedCall resolve_call(std::string_view name, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs);
 
 }  // namespace sconce

@@ -65,7 +65,7 @@ class Evaluator {
     for (const ir::Value* v : node.inputs()) inputs.push_back(known(v));
     if (node.is(ir::kind::unchecked_cast)) return set(node, std::move(inputs));
     if (node.is(ir::kind::Uninitialized)) return set(node, {Value()});
-    if (node.op() && !node.op()->schema().is_vararg) return call(node, std::move(inputs));
+    if (node.op() && !node.op()->schema().is_vararg) return call(node, inputs);
     std::optional<std::vector<Value>> results = passes::evaluate(node, std::move(inputs));
     if (!results) throw NotStraight();
     set(node, std::move(*results));
@@ -109,7 +109,7 @@ class Evaluator {
     set(node, std::move(carried));
   }
 
-  void call(const ir::Node& node, std::vector<Value> inputs) {
+  void call(const ir::Node& node, const std::vector<Value>& inputs) {
     const Op& op = *node.op();
     const Schema& schema = op.schema();
     if (inputs.size() != schema.arguments.size() || op.has(Trait::random)) throw NotStraight();

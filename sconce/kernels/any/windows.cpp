@@ -139,7 +139,8 @@ namespace {
 
 void fill_frequencies(const Tensor& out, int64_t n, double d, bool with_negative) {
   const auto count = static_cast<double>(n);
-  const double factor = 1 / (count * d), half = static_cast<double>((n + 1) / 2);
+  const int64_t positive = (n + 1) / 2;
+  const double factor = 1 / (count * d), half = static_cast<double>(positive);
   fill_by_place(out, [&](double i) { return (with_negative && i >= half ? i - count : i) * factor; });
 }
 

@@ -71,8 +71,7 @@ Value call_one(const std::string& target, const Schema& schema, const Value* arg
   }
   if (target == "aten::powsum") return powsum(positional[0], positional[1], named[0].second);
   if (target == "aten::copy") positional[0] = call_op("aten::clone", {positional[0]})[0];
-  std::vector<Value> results =
-      call_op(target == "aten::copy" ? "aten::copy_" : target, std::move(positional), std::move(named));
+  std::vector<Value> results = call_op(target == "aten::copy" ? "aten::copy_" : target, positional, named);
   return results.empty() ? Value() : std::move(results[0]);
 }
 

@@ -22,9 +22,7 @@ std::optional<Tensor> constant_tensor(const ir::Value* v) {
   return c->to_optional_tensor();
 }
 
-Tensor call(std::string_view op, std::vector<sconce::Value> args) {
-  return call_op(op, std::move(args)).at(0).to_tensor();
-}
+Tensor call(std::string_view op, const std::vector<sconce::Value>& args) { return call_op(op, args).at(0).to_tensor(); }
 
 Tensor as_double(const Tensor& t) { return call("aten::to.dtype", {call("aten::detach", {t}), DType::float64}); }
 

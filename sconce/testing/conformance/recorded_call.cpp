@@ -64,7 +64,7 @@ RecordedCall bind(const Op& op, const Json& json, const SafetensorsFile& tensors
     const auto at = schema.find_argument(name);
     kwargs.emplace_back(name, reader.read(value, at ? schema.arguments[*at].type : nullptr));
   }
-  return {&op, bind_arguments(schema, std::move(args), std::move(kwargs)), reader.in_order()};
+  return {&op, bind_arguments(schema, args, kwargs), reader.in_order()};
 }
 
 }  // namespace

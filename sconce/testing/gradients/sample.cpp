@@ -41,7 +41,7 @@ class Reader {
       skip_spaces();
       if (at_ < text_.size() && !text_.substr(at_).starts_with("->")) expect(',');
     }
-    sample_.args = bind_arguments(op_.schema(), std::move(args), std::move(named));
+    sample_.args = bind_arguments(op_.schema(), args, named);
     if (at_ < text_.size()) results();
     return std::move(sample_);
   }

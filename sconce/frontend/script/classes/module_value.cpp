@@ -204,7 +204,7 @@ SugaredPtr ModuleValue::call(Emitter& e, const Range& at, const CallArguments& a
   std::vector<ir::Value*> values;
   for (const CallArgument& a : args.positional) values.push_back(a.value->as_value(e, a.at));
   ir::Value* input = e.tuple(at, values);
-  const auto call_hook = [&](ir::Function* hook, std::vector<ir::Value*> inputs) {
+  const auto call_hook = [&](ir::Function* hook, const std::vector<ir::Value*>& inputs) {
     CallArguments given;
     for (ir::Value* v : inputs) given.positional.push_back({at, {}, simple(v)});
     return call_function(e, at, {hook}, given)->as_value(e, at);

@@ -98,7 +98,7 @@ std::optional<Dynamic> Evaluator::path_value(const std::string& path, const Rang
     if (is_builtin_function(path) || is_type_name(path)) return Dynamic(DynamicName{path});
     return std::nullopt;
   }
-  const std::string space = path.substr(0, dot), last = path.substr(dot + 1);
+  const std::string space = path.substr(0, dot);
   if (auto constant = language_constant(path)) return Dynamic(*constant);
   if (space == "math" || space == "torch" || space.starts_with("torch.")) return Dynamic(DynamicName{path});
   if (is_namespace(space)) return Dynamic(DynamicName{path});

@@ -401,18 +401,18 @@ Dynamic Evaluator::call_with(const std::string& name, const DynamicArguments& ar
 }
 
 Dynamic Evaluator::call_operator(const std::string& name, const DynamicArguments& args, const Range& at) {
-  return call_with(name, args, at, [&](std::vector<V> positional, std::vector<NamedValue> keywords) {
-    return call_op(name, std::move(positional), std::move(keywords));
+  return call_with(name, args, at, [&](const std::vector<V>& positional, const std::vector<NamedValue>& keywords) {
+    return call_op(name, positional, keywords);
   });
 }
 
 Dynamic Evaluator::construct_custom(TypePtr type, const DynamicArguments& args, const Range& at) {
   const Op* init = find_class_method(type, "__init__");
   if (!init) refuse(at, "Class {} does not have an __init__ function defined", type->name());
-  return call_with(type->name(), args, at, [&](std::vector<V> positional, std::vector<NamedValue> keywords) {
+  return call_with(type->name(), args, at, [&](std::vector<V> positional, const std::vector<NamedValue>& keywords) {
     const V object(make_ref<Object>(type));
     positional.insert(positional.begin(), object);
-    std::vector<V> bound = bind_arguments(init->schema(), std::move(positional), std::move(keywords));
+    std::vector<V> bound = bind_arguments(init->schema(), positional, keywords);
     V none;
     init->call_boxed(bound.data(), &none);
     return std::vector<V>{object};

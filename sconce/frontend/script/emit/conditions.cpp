@@ -50,7 +50,7 @@ Condition Emitter::Impl::condition(ExprPtr x) {
 
 // a and b  =>  b if a else False;   a or b  =>  True if a else b
 Condition Emitter::Impl::short_circuit(const BoolOp& b) {
-  const Condition left = condition(b.left);
+  Condition left = condition(b.left);
   if (left.known) {
     if (*left.known != b.is_and) return left;  // False and ..., True or ...
     refine(b.range, b.is_and ? left.refinements.when_true : left.refinements.when_false);

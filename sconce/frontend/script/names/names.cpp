@@ -39,7 +39,7 @@ struct Table {
   }
 };
 
-Make operator_named(std::string op) {
+Make operator_named(const std::string& op) {
   return [symbol = ir::Symbol(op)](Emitter&, const Range&) { return std::make_shared<BuiltinFunction>(symbol); };
 }
 

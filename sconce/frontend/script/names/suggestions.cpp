@@ -26,7 +26,7 @@ std::vector<std::string> similar_operators(std::string_view name) {
     if (full.starts_with(space)) known.emplace_back(full.substr(space.size()));
   }
   std::vector<std::string> near = suggestions(colons == name.npos ? name : name.substr(colons + 2), known);
-  for (std::string& n : near) n = space + n;
+  for (std::string& n : near) n.insert(0, space);
   return near;
 }
 

@@ -42,7 +42,7 @@ ir::CompilationUnit& Program::unit() const { return impl_->state->unit; }
 
 std::shared_ptr<ir::CompilationUnit> Program::shared_unit() const { return {impl_->state, &impl_->state->unit}; }
 
-void Program::define(std::string_view source, ProgramOptions options) {
+void Program::define(std::string_view source, const ProgramOptions& options) {
   const auto text = std::make_shared<Source>(options.name, std::string(source), options.first_line);
   const syntax::TreePtr tree = syntax::parse(text, options.dialect);
   Scope* scope = impl_->state->find_scope(options.prefix);
@@ -102,8 +102,8 @@ sconce::Value Program::evaluate(syntax::ExprPtr expression) const {
   return evaluate_constant(*impl_->scope(), expression, nullptr);
 }
 
-sconce::Value Program::build_module(std::string_view class_name, std::vector<sconce::Value> args,
-                                    std::vector<std::pair<std::string, sconce::Value>> kwargs) {
+sconce::Value Program::build_module(std::string_view class_name, const std::vector<sconce::Value>& args,
+                                    const std::vector<std::pair<std::string, sconce::Value>>& kwargs) {
   ProgramState& state = *impl_->state;
   Definition* d = impl_->scope()->find(class_name);
   if (!d) d = state.library_definition(class_name);  // "torch.nn.Linear"

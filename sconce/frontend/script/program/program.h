@@ -47,11 +47,11 @@ class SCONCE_API Program {
   sconce::Value evaluate(std::string_view expression) const;
   sconce::Value evaluate(syntax::ExprPtr expression) const;  // the same, parsed already
   // More text that sees the names of what was defined before.
-  void define(std::string_view source, ProgramOptions options = {});
+  void define(std::string_view source, const ProgramOptions& options = {});
   // Builds an instance of a module class: runs its __init__ with these arguments, gives it a type (shared with equal
   // instances) and compiles forward and the exported methods. An Object value.
-  sconce::Value build_module(std::string_view class_name, std::vector<sconce::Value> args = {},
-                             std::vector<std::pair<std::string, sconce::Value>> kwargs = {});
+  sconce::Value build_module(std::string_view class_name, const std::vector<sconce::Value>& args = {},
+                             const std::vector<std::pair<std::string, sconce::Value>>& kwargs = {});
 
  private:
   struct Impl;

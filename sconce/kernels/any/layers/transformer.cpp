@@ -55,7 +55,8 @@ std::tuple<Tensor, Tensor, Tensor> _transform_bias_rescale_qkv(const Tensor& qkv
   SCONCE_CHECK(num_heads > 0 && width % num_heads == 0, "width {} is no multiple of the {} heads", width, num_heads);
   const Tensor all = add(qkv, qkv_bias);
   const auto part = [&](int64_t i) { return by_head(slice(all, 2, i * width, (i + 1) * width), num_heads); };
-  const double scale = 1 / std::sqrt(static_cast<double>(width / num_heads));
+  const int64_t head_width = width / num_heads;
+  const double scale = 1 / std::sqrt(static_cast<double>(head_width));
   return {contiguous(mul(part(0), scale)), contiguous(part(1)), contiguous(part(2))};
 }
 
@@ -96,7 +97,8 @@ std::tuple<Tensor, Tensor> _native_multi_head_attention(const Tensor& query, con
   if (!need_weights && !mask.defined()) {
     context = scaled_dot_product_attention(q, k, v);
   } else {
-    const Tensor scores = matmul(mul(q, 1 / std::sqrt(static_cast<double>(embed_dim / num_head))), transpose(k, 2, 3));
+    const int64_t head_width = embed_dim / num_head;
+    const Tensor scores = matmul(mul(q, 1 / std::sqrt(static_cast<double>(head_width))), transpose(k, 2, 3));
     weights = mask.defined() ? any_device::_masked_softmax(scores, truth_of(mask), scores.dim() - 1, mask_type)
                              : softmax(scores, -1);
     context = matmul(weights, v);

@@ -674,7 +674,8 @@ class DirectConv {
   // Some pixels on, no further than the end of the row.
   void advance(PixelPlace& p, int64_t pixels) const {
     const auto& [depth, height, width] = phase_.axes;
-    if ((p.w += pixels) < width.count) return;
+    p.w += pixels;
+    if (p.w < width.count) return;
     p.w = 0;
     if (++p.h < height.count) return;
     p.h = 0;

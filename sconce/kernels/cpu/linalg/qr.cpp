@@ -1,4 +1,6 @@
 // A = Q R by Householder reflections, and products with Q.
+#include <algorithm>
+
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/factor.h"

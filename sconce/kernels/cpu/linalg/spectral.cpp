@@ -186,8 +186,9 @@ struct Singular {
       for (size_t r = 0; r < m; ++r) u.at(r, to) = w.at(r, c) / lengths[c];
     }
     complete(u, known);
-    left = wide ? std::move(sorted) : std::move(u);
-    right = wide ? std::move(u) : std::move(sorted);
+    if (wide) std::swap(u, sorted);
+    left = std::move(u);
+    right = std::move(sorted);
   }
 };
 
