@@ -44,16 +44,24 @@ constexpr BatchStrides no_strides{0, 0, 0};
 
 Range part(int64_t n, int64_t parts, int64_t index) { return {n * index / parts, n * (index + 1) / parts}; }
 
+// How many rows are multiplied by a panel of b before the next one. A b that was packed beforehand comes from memory:
+// as many rows as stay in the second-level cache share what was read. Otherwise b has just been packed, and is near.
+template <class T>
+int64_t group_of_rows(const Plan<T>& plan, int64_t rows) {
+  if (!plan.packed) return plan.copy_a && plan.tile < 32 ? 32 / plan.tile * plan.tile : plan.tile;
+  const int64_t most =
+      std::max(a_block_bytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(1, plan.k_block), plan.tile);
+  return divide_up(divide_up(rows, divide_up(rows, most)), plan.tile) * plan.tile;
+}
+
 // Row pointers of the tile that starts at `row`, columns k0 on. A tile that is copied is copied with its neighbours up
-// to the end of `group`, into `buffer`.
+// to the end of its group, into `buffer`.
 template <class T>
 class RowPointers {
  public:
-  RowPointers(const Plan<T>& plan, const void* a, Scratch& scratch)
-      : plan_(plan), a_(a), stride_(plan.k_block + plan.table.lanes), group_rows_(plan.tile) {
-    if (!plan.copy_a) return;
-    if (plan.tile < 32) group_rows_ = 32 / plan.tile * plan.tile;
-    buffer_ = scratch.take<T>(group_rows_ * stride_);
+  RowPointers(const Plan<T>& plan, const void* a, int64_t group_rows, Scratch& scratch)
+      : plan_(plan), a_(a), stride_(plan.k_block + plan.table.lanes), group_rows_(group_rows) {
+    if (plan.copy_a) buffer_ = scratch.take<T>(group_rows_ * stride_);
   }
   int64_t group_rows() const { return group_rows_; }
 
@@ -108,7 +116,7 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
   const int64_t panel = plan.table.panel;
   Scratch scratch;
   Target<T> target(plan, operands, rows, columns, scratch);
-  RowPointers<T> pointers(plan, operands.a, scratch);
+  RowPointers<T> pointers(plan, operands.a, group_of_rows(plan, rows.size()), scratch);
   const int64_t vector_mask = plan.table.lanes - 1;  // lanes and panel are powers of two, and divisions slow
   T* ragged = columns.size() & vector_mask ? scratch.take<T>(plan.k * panel) : nullptr;
   const T* tile_rows[8];
@@ -137,22 +145,44 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
   }
 }
 
+// Software prefetching: the tiles of rows that meet one panel of b fetch the panel after it, a share each, so that memory
+// is read all the time. The processor's own prefetching stops at every page, and hurries during the first tile alone.
+template <class T>
+class NextPanel {
+ public:
+  NextPanel(const T* next, int64_t elements, int64_t depth, int64_t tiles)
+      : at_(tiles > 1 ? reinterpret_cast<const char*>(next) : nullptr),
+        step_(divide_up(elements * static_cast<int64_t>(sizeof(T)), std::max<int64_t>(1, tiles * depth))),
+        share_(step_ * depth) {}
+  void fetched_by(TileOutput<T>& tile) {
+    tile.ahead = at_;
+    tile.ahead_step = step_;
+    if (at_) at_ += share_;
+  }
+
+ private:
+  const char* at_;  // or null: a single tile fetches its own panel
+  int64_t step_, share_;
+};
+
 template <class T>
 void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   const int64_t panel = plan.table.panel;
   const int64_t all_columns = (columns.size() + panel - 1) & -panel;
   const int64_t block_elements = b_block_bytes / static_cast<int64_t>(sizeof(T));
+  const int64_t row_group = group_of_rows(plan, rows.size());
   int64_t column_block = all_columns;
   if (!plan.packed && rows.size() <= 2 * plan.table.tile_rows) {
-    column_block = panel;  // used while it is in the first-level cache
+    column_block = panel;                                // used while it is in the first-level cache
+  } else if (plan.packed && row_group >= rows.size()) {  // no part of b is read twice; c is, by the epilogue
+    column_block = std::max(c_block_bytes / static_cast<int64_t>(sizeof(T)) / row_group & -panel, panel);
   } else if (all_columns * plan.k_block > block_elements) {
     column_block = std::max(block_elements / plan.k_block & -panel, panel);
   }
   Scratch scratch;
   T* b_block = plan.packed ? nullptr : scratch.take<T>(plan.k_block * column_block);
-  RowPointers<T> pointers(plan, operands.a, scratch);
-  const int64_t row_block =
-      plan.staged ? divide_up(staged_rows, pointers.group_rows()) * pointers.group_rows() : plan.m;
+  RowPointers<T> pointers(plan, operands.a, row_group, scratch);
+  const int64_t row_block = plan.staged ? divide_up(staged_rows, row_group) * row_group : plan.m;
   const T* tile_rows[8];
 
   for (int64_t r0 = rows.begin; r0 < rows.end; r0 += row_block) {
@@ -171,19 +201,30 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
           plan.table.pack_panel(plan.storage, b, plan.b_row, plan.b_column, depth, width,
                                 b_block + (column - c0) * depth);
         }
-        for (int64_t group = r0; group < block_rows.end; group += pointers.group_rows()) {
+        const auto panel_at = [&](int64_t column) {
+          return b_block ? b_block + (column - c0) * depth : plan.packed + column * plan.k + k0 * panel;
+        };
+        for (int64_t group = r0; group < block_rows.end; group += row_group) {
           look_at_clock();
-          const Range group_rows{group, std::min(block_rows.end, group + pointers.group_rows())};
+          const Range group_rows{group, std::min(block_rows.end, group + row_group)};
           pointers.load(group_rows, k0, depth);
-          int count = 0;
-          for (int64_t row = group; row < group_rows.end; row += count) {
-            count = next_tile(plan, group_rows.end - row);
-            pointers.fill(row, count, tile_rows);
-            for (int64_t column = c0; column < block_columns.end; column += panel) {
-              const int width = static_cast<int>(std::min(panel, block_columns.end - column));
-              const T* b = b_block ? b_block + (column - c0) * depth : plan.packed + column * plan.k + k0 * panel;
-              tile_kernel(plan.table, count, width)(1, depth, tile_rows, b, panel, width,
-                                                    target.at(row, column, first, last));
+          const int64_t tiles = divide_up(group_rows.size(), plan.tile);
+          for (int64_t column = c0; column < block_columns.end; column += panel) {
+            const int width = static_cast<int>(std::min(panel, block_columns.end - column));
+            const T* b = panel_at(column);
+            const T* next = column + panel < block_columns.end            ? panel_at(column + panel)
+                            : group_rows.end < block_rows.end             ? panel_at(c0)
+                            : !b_block && !last                           ? panel_at(c0) + depth * panel
+                            : !b_block && block_columns.end < columns.end ? plan.packed + block_columns.end * plan.k
+                                                                          : nullptr;
+            NextPanel<T> next_panel(next, depth * panel, depth, tiles);
+            int count = 0;
+            for (int64_t row = group; row < group_rows.end; row += count) {
+              count = next_tile(plan, group_rows.end - row);
+              pointers.fill(row, count, tile_rows);
+              TileOutput<T> output = target.at(row, column, first, last);
+              next_panel.fetched_by(output);
+              tile_kernel(plan.table, count, width)(1, depth, tile_rows, b, panel, width, output);
             }
           }
           if (last) target.finish(group_rows);

@@ -13,8 +13,11 @@ namespace sconce::gemm_parts {
 // Below this many multiplications a second thread costs more than it brings: about 5 us of one core.
 constexpr int64_t work_per_thread = 256 * 1024;
 
-// Bytes of packed b that stay in the second-level cache beside everything else, of a tile of a in the first.
+// Bytes of packed b, or of a, that stay in the second-level cache beside everything else; of c that an epilogue finds
+// there; of a tile of a in the first.
 constexpr int64_t b_block_bytes = 512 * 1024;
+constexpr int64_t a_block_bytes = 512 * 1024;
+constexpr int64_t c_block_bytes = 256 * 1024;
 constexpr int64_t a_tile_bytes = 24 * 1024;
 constexpr int64_t staged_rows = 1024;
 constexpr int64_t one_block = 512;  // products that are no deeper are summed in one go
@@ -39,8 +42,11 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// Rows that lie a multiple of 1 kB apart fall into the same few sets of the first-level cache.
-inline bool rows_collide(int64_t stride_bytes) { return stride_bytes >= 2048 && stride_bytes % 1024 == 0; }
+// Rows that lie a multiple of 1 kB apart fall into the same few sets of the first-level cache, unless they lie there
+// one behind the other.
+inline bool rows_collide(int64_t stride_bytes, int64_t used_bytes) {
+  return stride_bytes >= 2048 && stride_bytes % 1024 == 0 && stride_bytes != used_bytes;
+}
 
 // A product with everything decided that does not depend on where the operands lie. T is the compute type.
 template <class T>
@@ -118,7 +124,8 @@ void Plan<T>::decide() {
     k_block = k;
   }
   bool small_tile = tile <= 6 || n < 4 * table.panel;
-  copy_a = !native || a_column != 1 || (path == Path::blocked && !small_tile && rows_collide(a_row * item_bytes()));
+  copy_a = !native || a_column != 1 ||
+           (path == Path::blocked && !small_tile && rows_collide(a_row * item_bytes(), k_block * item_bytes()));
 }
 
 // A rectangle of c while it is computed: c itself, or a buffer of T whose rows are rounded or scattered into c

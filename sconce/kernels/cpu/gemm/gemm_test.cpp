@@ -275,6 +275,21 @@ TEST(Gemm, SeveralBlocks) {
   }
 }
 
+// Panels that were packed beforehand meet groups of rows, one after the other: several groups, blocks along k, blocks of
+// columns, rows that lie one behind the other and such that collide in the cache.
+TEST(Gemm, PackedPanelsMeetGroupsOfRows) {
+  for (int level : levels()) {
+    for (DType dtype : floats) {
+      for (int epilogue : {0, 63}) {
+        check(dtype, {.m = 345, .n = 70, .k = 800, .epilogue = epilogue, .packed = true}, matrix_kernels(level));
+        check(dtype, {.m = 180, .n = 50, .k = 2048 - 3, .epilogue = epilogue, .packed = true}, matrix_kernels(level));
+        check(dtype, {.m = 40, .n = 1700, .k = 20, .epilogue = epilogue, .packed = true}, matrix_kernels(level));
+      }
+      check(dtype, {.m = 30, .n = 40, .k = 0, .epilogue = 1, .packed = true}, matrix_kernels(level));
+    }
+  }
+}
+
 TEST(Gemm, FewRowsOrColumnsOverThreads) {
   for (int level : levels()) {
     for (DType dtype : floats) {

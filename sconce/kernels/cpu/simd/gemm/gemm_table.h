@@ -27,6 +27,9 @@ struct TileOutput {
   T lo = 0, hi = 0;
   bool clamp = false;
   bool accumulate = false;
+  // What a later tile reads, fetched by this one: `ahead_step` bytes with each row of b. Null: b itself, further on.
+  const void* ahead = nullptr;
+  int64_t ahead_step = 0;
 };
 
 // One tile of at most tile_rows x panel elements:

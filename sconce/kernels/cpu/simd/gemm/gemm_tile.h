@@ -155,11 +155,14 @@ void tile(int64_t taps, int64_t k, const T* const* row_list, const T* b, int64_t
     }
   }
 
+  const char* ahead =
+      out.ahead ? static_cast<const char*>(out.ahead) : reinterpret_cast<const char*>(b + prefetch_distance<T>);
+  const int64_t ahead_step = out.ahead ? out.ahead_step : b_stride * static_cast<int64_t>(sizeof(T));
   for (int64_t t = 0; t < taps; t++) {
     const T* rows[Rows];
     GEMM_UNROLL for (int i = 0; i < Rows; i++) rows[i] = row_list[t * Rows + i];
-    for (int64_t p = 0; p < k; p++, b += b_stride) {
-      if (Rows > 3 && Count == 2) __builtin_prefetch(b + prefetch_distance<T>);
+    for (int64_t p = 0; p < k; p++, b += b_stride, ahead += ahead_step) {
+      if (Rows > 3 && Count == 2) __builtin_prefetch(ahead);
       step<T, Rows, Count>(acc, rows, p, b);
     }
   }
