@@ -558,6 +558,11 @@ class DirectConv {
     Scratch scratch;
     const T** rows = scratch.take<const T*>(std::max<int64_t>(taps, 1) * table.tile_rows);
     T* own = packed_ ? nullptr : scratch.take<T>(std::min(block, unit_end - unit) * depth * table.panel);
+    // Software prefetching: weights that few tiles meet come from memory, and each tile fetches a share of the panel a
+    // block further on, so that memory is read all the time. With many tiles the first one's waiting does not count.
+    const int64_t tiles = tile_end - tile_begin;
+    const bool fetches = packed_ && tiles > 1 && tiles <= 64;
+    const int64_t fetch_step = divide_up(static_cast<int64_t>(sizeof(T)) * table.panel, tiles);
     for (; unit < unit_end; unit += block) {
       const int64_t block_end = std::min(unit + block, unit_end);
       for (int64_t u = unit; own && taps > 0 && u < block_end; u++) {
@@ -580,7 +585,14 @@ class DirectConv {
         const TapRange seen = taps_inside(rows, taps, size, first.group);
         Unit now = first;
         for (int64_t u = unit; u < block_end; u++) {
-          const auto output = call_.output_at(pixel, now.channel, step);
+          auto output = call_.output_at(pixel, now.channel, step);
+          if constexpr (!std::is_same_v<T, uint16_t>) {
+            if (fetches && u + block < unit_end) {
+              output.ahead = reinterpret_cast<const char*>(packed_ + (u + block) * depth * table.panel) +
+                             (tile - tile_begin) * depth * fetch_step;
+              output.ahead_step = fetch_step;
+            }
+          }
           const T* b = own ? own + (u - unit) * depth * table.panel : packed_ + u * depth * table.panel;
           table.run(size, seen.end - seen.begin, run, rows + seen.begin * size,
                     b + seen.begin * Tiles<T>::padded(run) * table.panel, now.columns, output);
