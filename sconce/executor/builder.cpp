@@ -561,7 +561,7 @@ class Builder {
     const TapeNode& node = tape_.nodes[n];
     Emitted e;
     for (const TensorUse& use : node.uses) e.tensor_reads.push_back(use.value);
-    e.writes = node.results;
+    e.writes.assign(node.results.begin(), node.results.end());
     e.tensor_reads.insert(e.tensor_reads.end(), node.results.begin(), node.results.end());
     e.step = std::make_unique<BackendStep>(node, tape_);
     emitted_.push_back(std::move(e));
@@ -883,7 +883,7 @@ class Builder {
   const codegen::DeviceMaker* device_ = nullptr;  // null: the CPU
   std::vector<bool> packed_;                      // by block: a constant that a prepared call has in its own form
   std::vector<bool> written_;                     // by block: a node writes to it
-  std::vector<std::vector<NodeId>> users_;
+  std::vector<Numbers> users_;
   std::vector<bool> leaves_, leaving_blocks_;
   std::vector<Role> roles_;
   std::vector<std::unique_ptr<loops::LoopCall>> loop_calls_;

@@ -167,7 +167,7 @@ class Assignment {
       if (node.pointwise) return false;
     }
     // Operands of full size get the same layout, so that loops run along memory.
-    std::vector<TensorUse> uses = node.uses;
+    auto uses = node.uses;
     TapeNode tried;
     tried.op = node.op;
     tried.site = node.site;

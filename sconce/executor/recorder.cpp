@@ -272,7 +272,6 @@ bool Recorder::take_arguments(TapeNode& node, const Value* args) {
     return true;
   };
   node.args.reserve(schema.arguments.size());
-  node.uses.reserve(schema.arguments.size());
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Value& v = args[i];
     Value kept;

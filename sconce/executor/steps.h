@@ -26,8 +26,8 @@ class CallStep final : public Step {
     BlockId block;  // kNone: not the first value of its memory
   };
   const Op* op_;
-  std::vector<TensorUse> uses_;
-  std::vector<uint32_t> result_sizes_;
+  SmallVector<TensorUse, 4> uses_;
+  Numbers result_sizes_;
   std::vector<Result> results_;
   size_t args_;
   bool is_boxed_;                 // moves from its arguments

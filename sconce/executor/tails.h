@@ -33,7 +33,7 @@ struct TailQuery {
   const Tape& tape;
   NodeId node;                                    // the prepared one
   const PreparedCall& call;                       // which is so
-  const std::vector<std::vector<NodeId>>& users;  // of each value
+  const std::vector<Numbers>& users;  // of each value
   const std::vector<bool>& leaves;                // by value: it is part of the result, or somebody looks at its memory
   const std::vector<std::unique_ptr<loops::LoopCall>>& loop_calls;  // by node
   const std::vector<bool>& taken;                                   // by node: it is in another tail

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sconce/base/small_vector.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/kernels/cpu/engine/loop.h"
 #include "sconce/tensor/tensor.h"
@@ -46,6 +47,9 @@ struct TapeBlock {
   Tensor constant;
 };
 
+// A few values, or nodes: most calls have one result, most values one reader.
+using Numbers = SmallVector<uint32_t, 2>;
+
 // Where a node has a tensor: argument `arg`, in a list of them element `item`.
 struct TensorUse {
   uint32_t arg;
@@ -66,10 +70,10 @@ struct BackendCall;  // of backends/taken_parts.h
 struct TapeNode {
   const Op* op = nullptr;
   std::vector<Value> args;  // one per schema argument; tensors are None, and so are those in lists
-  std::vector<TensorUse> uses;
-  std::vector<ValueId> writes;         // tensors that it writes to
-  std::vector<uint32_t> result_sizes;  // per return: kNone: a tensor, else a list of so many
-  std::vector<ValueId> results;        // kNone: undefined
+  SmallVector<TensorUse, 4> uses;
+  Numbers writes;        // tensors that it writes to
+  Numbers result_sizes;  // per return: kNone: a tensor, else a list of so many
+  Numbers results;       // kNone: undefined
   std::unique_ptr<PointwiseCall> pointwise;
   bool rearranges = false;                   // a copy to other strides, made by layouts.h
   std::shared_ptr<const BackendCall> taken;  // a part of the program that a backend compiled; null: a call of `op`

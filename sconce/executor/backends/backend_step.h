@@ -18,7 +18,8 @@ class BackendStep final : public Step {
   void check(size_t i, const Tensor& result) const;
 
   std::shared_ptr<const BackendCall> call_;
-  std::vector<ValueId> inputs_, outputs_;
+  std::vector<ValueId> inputs_;
+  Numbers outputs_;
   std::vector<Tensor> twins_;  // of the outputs
 };
 

@@ -256,7 +256,7 @@ class Offer {
       part.uses.push_back({i, -1, inputs[i]});
       if (tape_.is_constant(inputs[i])) read_.push_back(tape_.block_of(inputs[i]));
     }
-    part.result_sizes.assign(part.results.size(), kNone);
+    part.result_sizes.resize(part.results.size(), kNone);
     part.taken = std::make_shared<const BackendCall>(std::move(call));
     return true;
   }

@@ -13,7 +13,7 @@ using loops::RowOp;
 struct Query {
   const Tape& tape;
   TapeNode& node;
-  const std::vector<std::vector<NodeId>>& users;
+  const std::vector<Numbers>& users;
   const std::vector<bool>& leaves;
 
   // The tensor of an argument; kNone: there is none.
@@ -89,7 +89,7 @@ Made row_call(const Query& q, RowOp op, int64_t longest) {
 }  // namespace
 
 Made device_loop_call(const Tape& tape, TapeNode& node, const codegen::DeviceMaker& maker,
-                      const std::vector<std::vector<NodeId>>& users, const std::vector<bool>& leaves) {
+                      const std::vector<Numbers>& users, const std::vector<bool>& leaves) {
   static const Op* const conversions[] = {find_op("aten::to.dtype"), find_op("aten::to.dtype_layout"),
                                           find_op("aten::to.device"), find_op("aten::to.other"),
                                           find_op("aten::_to_copy")};

@@ -62,7 +62,7 @@ class TapeWriter {
     SCONCE_CHECK_AS(not_implemented, !is_hidden(*node.op), "{}() cannot be compiled: it calls {}, which {}",
                     function_.name, node.op->qualified_name(), kHidden);
     const std::vector<Argument>& schema = node.op->schema().arguments;
-    std::vector<ValueId> written;
+    executor::Numbers written;
     for (const TensorUse& use : node.uses) {
       if (schema[use.arg].is_written()) written.push_back(use.value);
     }
