@@ -35,6 +35,10 @@ class Net(nn.Module):
         return x, out, k, names
 
     @torch.jit.export
+    def count(self, tokens: Tensor, left: int, step: int = 1) -> Dict[str, Tensor]:
+        return {"tokens": tokens + step, "left": torch.tensor([left - 1]), "done": torch.tensor([left <= 1])}
+
+    @torch.jit.export
     def strings(self, s: List[str]) -> str:
         return "".join(s)
 )";
@@ -62,6 +66,12 @@ std::vector<Seed> seeds() {
       request(
           "/v2/models/batched/infer",
           R"({"inputs":[{"name":"x","datatype":"INT64","shape":[2,2],"data":[1,-2,3,4]}],"outputs":[{"name":"output"}]})"),
+      request("/v2/models/net/generate", R"({"id":"7","x":[[1,2],[3,4.5e-3]],"parameters":{"timeout":1000000}})"),
+      request("/v2/models/net:strings/generate_stream",
+              R"({"s":["a","\u00e9"],"parameters":{"stream":true,"max_steps":2}})"),
+      request("/v2/models/net:many/versions/1/generate_stream",
+              R"({"x":true,"k":3,"f":1e-1,"b":false,"names":["a"],"sizes":[1,2]})"),
+      request("/v2/models/net:count/generate_stream", R"({"tokens":[5],"left":3,"step":2})"),
       request("/v2/models/net:strings/infer",
               R"({"inputs":[{"name":"s","datatype":"BYTES","shape":[2],"data":["a\u00e9","\ud83d\ude00"]}]})"),
       request(
@@ -135,6 +145,7 @@ constexpr const char* kWords[] = {"\"inputs\"",
                                   "/",
                                   ":many",
                                   "infer",
+                                  "generate_stream",
                                   "NaN"};
 
 class Mutator {
@@ -184,14 +195,17 @@ int send(Router& router, HttpRequest request) {
     int status = 0;
   };
   const auto state = std::make_shared<State>();
-  router.handle(std::move(request), [state](HttpResponse r) {
+  const PendingPtr pending = router.handle(std::move(request), [state](HttpResponse r) {
     const std::scoped_lock lock(state->mutex);
     state->status = r.status;
     state->wake.notify_one();
   });
   std::unique_lock lock(state->mutex);
   state->wake.wait_for(lock, std::chrono::seconds(20), [&] { return state->status != 0; });
-  return state->status;
+  const int status = state->status;
+  lock.unlock();
+  if (pending) pending->cancel();  // a stream, whose other events nobody reads
+  return status;
 }
 
 }  // namespace

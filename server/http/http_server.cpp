@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "server/http/event_stream.h"
 #include "server/http/router.h"
 
 namespace sconce::server {
@@ -20,6 +21,7 @@ namespace {
 // libmicrohttpd 0.9.75 takes up to 128 events at a time, and when it got as many it waits for more before it looks at them: 128
 // connections that are ready at once stand still until another one is. So no thread has that many.
 constexpr size_t kConnectionsOfThread = 120;
+constexpr size_t kStreamBlock = 4096;
 constexpr auto kLongRequest = std::chrono::milliseconds(20);  // from here on its client is looked after
 
 // A connection, from its accept on.
@@ -40,10 +42,15 @@ struct Exchange {
   MHD_Connection* connection = nullptr;
   int file = -1;
   Clock::time_point begun;
-  JobPtr job;  // the lock of Impl guards it
+  PendingPtr pending;  // the lock of Impl guards it
   bool too_large = false;
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
+
+// Whether somebody works for it still, as far as is known.
+bool is_under_way(const Exchange& e) {
+  return e.state == Exchange::waiting || (e.state == Exchange::done && e.response.stream);
+}
 
 std::string header(MHD_Connection* c, const char* name) {
   const char* v = MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
@@ -164,30 +171,56 @@ struct HttpServer::Impl {
       const std::scoped_lock lock(mutex);
       exchanges.insert(exchange);
     }
-    JobPtr job = router.handle(std::move(exchange->request), [this, exchange](HttpResponse response) {
+    PendingPtr pending = router.handle(std::move(exchange->request), [exchange](HttpResponse response) {
       exchange->response = std::move(response);
       // Whoever sees that the other was here first wakes the connection.
       if (exchange->state.exchange(Exchange::done) == Exchange::waiting) MHD_resume_connection(exchange->connection);
     });
-    if (exchange->state == Exchange::done) return send(c, *exchange);
-    if (job) {
+    if (exchange->state == Exchange::done && !exchange->response.stream) return send(c, *exchange);
+    if (pending) {
       const std::scoped_lock lock(mutex);
-      exchange->job = std::move(job);
+      exchange->pending = std::move(pending);
     }
+    if (exchange->state == Exchange::done) return send(c, *exchange);
     MHD_suspend_connection(c);
     int expected = Exchange::routed;
     if (!exchange->state.compare_exchange_strong(expected, Exchange::waiting)) MHD_resume_connection(c);
     return MHD_YES;
   }
 
-  MHD_Result send(MHD_Connection* c, Exchange& e) {
-    auto* body = new std::string(std::move(e.response.body));
+  static MHD_Response* whole_response(std::string text) {
+    auto* body = new std::string(std::move(text));
     MHD_Response* r = MHD_create_response_from_buffer_with_free_callback_cls(
         body->size(), body->data(), [](void* text) { delete static_cast<std::string*>(text); }, body);
-    if (!r) {
-      delete body;
-      return MHD_NO;
+    if (!r) delete body;
+    return r;
+  }
+
+  // A connection that has sent all there is sleeps until there is more.
+  struct Reader {
+    std::shared_ptr<EventStream> stream;
+    MHD_Connection* connection;
+
+    static ssize_t read(void* self, uint64_t, char* to, size_t size) noexcept {
+      const Reader& me = *static_cast<Reader*>(self);
+      bool at_end = false;
+      const size_t count = me.stream->take(to, size, at_end, [&] { MHD_suspend_connection(me.connection); });
+      return at_end ? MHD_CONTENT_READER_END_OF_STREAM : static_cast<ssize_t>(count);
     }
+  };
+  static MHD_Response* stream_response(MHD_Connection* c, const std::shared_ptr<EventStream>& stream) {
+    stream->on_wake([c] { MHD_resume_connection(c); });
+    auto* reader = new Reader{stream, c};
+    MHD_Response* r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, &Reader::read, reader,
+                                                        [](void* self) { delete static_cast<Reader*>(self); });
+    if (!r) delete reader;
+    return r;
+  }
+
+  MHD_Result send(MHD_Connection* c, Exchange& e) {
+    MHD_Response* r =
+        e.response.stream ? stream_response(c, e.response.stream) : whole_response(std::move(e.response.body));
+    if (!r) return MHD_NO;
     MHD_add_response_header(r, "Content-Type", e.response.type.c_str());
     if (e.response.type.starts_with("text/html")) {
       MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
@@ -201,7 +234,7 @@ struct HttpServer::Impl {
   }
 
   void completed(MHD_Connection* c, void** state) {
-    JobPtr job;
+    PendingPtr gone;
     const std::unique_ptr<ExchangePtr> exchange(static_cast<ExchangePtr*>(*state));
     *state = nullptr;
     {
@@ -212,21 +245,21 @@ struct HttpServer::Impl {
       }
       if (!exchange) return;
       exchanges.erase(*exchange);
-      if ((*exchange)->state != Exchange::done) job = (*exchange)->job;
-      (*exchange)->job.reset();
+      PendingPtr pending = std::move((*exchange)->pending);
+      if ((*exchange)->state != Exchange::done || (*exchange)->response.stream) gone = std::move(pending);
     }
-    if (job) job->model->cancel(job);
+    if (gone) gone->cancel();
   }
 
-  // Jobs of clients that have gone; connections that take too long.
+  // Requests of clients that have gone; connections that take too long.
   void tick(Clock::time_point now) {
-    std::vector<JobPtr> gone;
+    std::vector<PendingPtr> gone;
     {
       const std::scoped_lock lock(mutex);
       for (const ExchangePtr& e : exchanges) {
-        if (!e->job || e->state != Exchange::waiting || now - e->begun < kLongRequest) continue;
+        if (!e->pending || !is_under_way(*e) || now - e->begun < kLongRequest) continue;
         pollfd p{e->file, POLLRDHUP, 0};
-        if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR))) gone.push_back(e->job);
+        if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR))) gone.push_back(e->pending);
       }
       for (auto& [c, peer] : peers) {
         const bool answering = std::any_of(exchanges.begin(), exchanges.end(),
@@ -237,7 +270,7 @@ struct HttpServer::Impl {
         if (late) shutdown(peer.file, SHUT_RDWR);
       }
     }
-    for (const JobPtr& job : gone) job->model->cancel(job);
+    for (const PendingPtr& p : gone) p->cancel();
   }
 };
 
@@ -306,17 +339,17 @@ void HttpServer::stop(Clock::time_point until) {
   impl_->stopping = true;
   if (const int listening = MHD_quiesce_daemon(impl_->daemon); listening >= 0) close(listening);
   for (;;) {
-    std::vector<JobPtr> left;
+    std::vector<PendingPtr> left;
     {
       const std::scoped_lock lock(impl_->mutex);
       if (impl_->exchanges.empty()) break;
       if (Clock::now() >= until) {
         for (const ExchangePtr& e : impl_->exchanges) {
-          if (e->job) left.push_back(e->job);
+          if (e->pending) left.push_back(e->pending);
         }
       }
     }
-    for (const JobPtr& job : left) job->model->cancel(job);
+    for (const PendingPtr& p : left) p->cancel();
     if (Clock::now() >= until + std::chrono::seconds(35)) break;  // the longest task of the background
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "server/http/event_stream.h"
 #include "server/page/page.h"
+#include "server/protocol/generate.h"
 #include "server/protocol/json_reader.h"
 #include "server/protocol/json_writer.h"
+#include "server/run/generation.h"
 #include "server/run/graph_drawing.h"
 
 namespace sconce::server {
@@ -47,7 +50,7 @@ void need(const HttpRequest& request, const char* method) {
            request.method.substr(0, 20));
 }
 
-HttpResponse json(JsonWriter& out) { return {200, "application/json", out.take(), {}}; }
+HttpResponse json(JsonWriter& out) { return {200, "application/json", out.take(), {}, {}}; }
 
 void write_tensors(JsonWriter& out, const std::vector<TensorInfo>& tensors) {
   out.open('[');
@@ -140,6 +143,7 @@ HttpResponse server_metadata(Service& service) {
       .text("model_configuration")
       .text("statistics")
       .text("binary_tensor_data")
+      .text("generate")
       .text("parameters");
   if (service.settings().repository.control) out.text("model_repository(unload_dependents)");
   if (service.settings().shared_memory) out.text("system_shared_memory");
@@ -152,13 +156,13 @@ HttpResponse server_metadata(Service& service) {
 HttpResponse error_response(Code code, std::string_view message) {
   JsonWriter out;
   out.open('{').key("error").text(message).close('}');
-  HttpResponse response{code_info(code).http, "application/json", out.take(), {}};
+  HttpResponse response{code_info(code).http, "application/json", out.take(), {}, {}};
   if (code == Code::unauthenticated) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (code == Code::exhausted || code == Code::unavailable) response.headers.emplace_back("Retry-After", "1");
   return response;
 }
 
-JobPtr Router::handle(HttpRequest request, std::function<void(HttpResponse)> respond) {
+PendingPtr Router::handle(HttpRequest request, std::function<void(HttpResponse)> respond) {
   service_.http_requests.fetch_add(1, std::memory_order_relaxed);
   try {
     return route(request, respond);
@@ -187,7 +191,7 @@ void Router::later(std::function<HttpResponse()> work, const std::function<void(
   });
 }
 
-JobPtr Router::route(HttpRequest& request, const std::function<void(HttpResponse)>& respond) {
+PendingPtr Router::route(HttpRequest& request, const std::function<void(HttpResponse)>& respond) {
   const std::vector<std::string> parts = parts_of(request.path);
   const bool health = parts.size() == 3 && parts[0] == "v2" && parts[1] == "health";
   const bool page = parts.size() == 1 && parts[0].empty();  // it asks for the token itself
@@ -200,12 +204,12 @@ JobPtr Router::route(HttpRequest& request, const std::function<void(HttpResponse
   }
   if (page) {
     need(request, "GET");
-    respond({200, kHtml, kPage, {}});
+    respond({200, kHtml, kPage, {}, {}});
     return nullptr;
   }
   if (parts.size() == 1 && parts[0] == "metrics") {
     need(request, "GET");
-    respond({200, "text/plain; version=0.0.4; charset=utf-8", service_.metrics(), {}});
+    respond({200, "text/plain; version=0.0.4; charset=utf-8", service_.metrics(), {}, {}});
     return nullptr;
   }
   if (parts[0] != "v2") refuse(Code::not_found, "there is no '{}'", request.path.substr(0, 200));
@@ -219,7 +223,7 @@ JobPtr Router::route(HttpRequest& request, const std::function<void(HttpResponse
     const bool good = parts[2] == "live" || service_.is_ready();
     JsonWriter out;
     out.open('{').key(parts[2]).boolean(good).close('}');
-    respond({good ? 200 : 503, "application/json", out.take(), {}});
+    respond({good ? 200 : 503, "application/json", out.take(), {}, {}});
     return nullptr;
   }
   if (parts[1] == "models" && parts.size() >= 3) return route_model(request, parts, respond);
@@ -234,7 +238,7 @@ JobPtr Router::route(HttpRequest& request, const std::function<void(HttpResponse
     return nullptr;
   }
   if (parts[1] == "cudasharedmemory" && parts.size() >= 3 && parts.back() == "status") {
-    respond({200, "application/json", "[]", {}});
+    respond({200, "application/json", "[]", {}, {}});
     return nullptr;
   }
   for (const char* extension : {"cudasharedmemory", "trace", "logging"}) {
@@ -243,8 +247,8 @@ JobPtr Router::route(HttpRequest& request, const std::function<void(HttpResponse
   refuse(Code::not_found, "there is no '{}'", request.path.substr(0, 200));
 }
 
-JobPtr Router::route_model(HttpRequest& request, const std::vector<std::string>& parts,
-                           const std::function<void(HttpResponse)>& respond) {
+PendingPtr Router::route_model(HttpRequest& request, const std::vector<std::string>& parts,
+                               const std::function<void(HttpResponse)>& respond) {
   if (parts.size() == 3 && parts[2] == "stats") {
     need(request, "GET");
     respond(stats_response(service_, {}, {}));
@@ -263,8 +267,10 @@ JobPtr Router::route_model(HttpRequest& request, const std::vector<std::string>&
     need(request, "POST");
     return infer(request, name, version, respond);
   }
-  if (verb == "generate" || verb == "generate_stream")
-    refuse(Code::unimplemented, "the extension '{}' is not supported", verb);
+  if (verb == "generate" || verb == "generate_stream") {
+    need(request, "POST");
+    return generate(request, name, version, verb == "generate_stream", respond);
+  }
   need(request, "GET");
   std::string method;
   const std::shared_ptr<Model> model = service_.repository().find_method(name, version, method);
@@ -280,7 +286,7 @@ JobPtr Router::route_model(HttpRequest& request, const std::vector<std::string>&
     respond(config_response(*model));
   } else if (verb == "graph") {
     later([program = service_.settings().sconce_program,
-           path = model->path()] { return HttpResponse{200, kHtml, draw_graph(program, path), {}}; },
+           path = model->path()] { return HttpResponse{200, kHtml, draw_graph(program, path), {}, {}}; },
           respond);
   } else {
     refuse(Code::not_found, "there is no '{}'", request.path.substr(0, 200));
@@ -288,8 +294,8 @@ JobPtr Router::route_model(HttpRequest& request, const std::vector<std::string>&
   return nullptr;
 }
 
-JobPtr Router::infer(HttpRequest& request, const std::string& model, const std::string& version,
-                     const std::function<void(HttpResponse)>& respond) {
+PendingPtr Router::infer(HttpRequest& request, const std::string& model, const std::string& version,
+                         const std::function<void(HttpResponse)>& respond) {
   size_t json_size = request.body.size();
   if (const std::string& text = request.inference_header_length; !text.empty()) {
     const auto done = std::from_chars(text.data(), text.data() + text.size(), json_size);
@@ -306,8 +312,7 @@ JobPtr Router::infer(HttpRequest& request, const std::string& model, const std::
   const bool gzip = request.accept_encoding.find("gzip") != std::string::npos;
   const bool deflate = request.accept_encoding.find("deflate") != std::string::npos;
   const auto start = Clock::now();
-  const std::string called = service_.settings().log_requests ? model : "";
-  return service_.infer(std::move(inference), [this, respond, wanted, gzip, deflate, start, called](Answer answer) {
+  return service_.infer(std::move(inference), [this, respond, wanted, gzip, deflate, start, model](Answer answer) {
     HttpResponse response;
     try {
       if (const auto* f = std::get_if<Failure>(&answer)) throw *f;
@@ -326,16 +331,84 @@ JobPtr Router::infer(HttpRequest& request, const std::string& model, const std::
     } catch (const std::exception& e) {
       response = error_response(Code::internal, e.what());
     }
-    if (!called.empty()) {
-      service_.log()
-          .info("request")
-          .field("model", called)
-          .field("status", response.status)
-          .field("microseconds", std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count())
-          .field("bytes", response.body.size());
-    }
+    log_request(model, response.status, start, response.body.size());
     respond(std::move(response));
   });
+}
+
+void Router::log_request(const std::string& model, int status, Clock::time_point start, size_t bytes) {
+  if (!service_.settings().log_requests) return;
+  service_.log()
+      .info("request")
+      .field("model", model)
+      .field("status", status)
+      .field("microseconds", std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count())
+      .field("bytes", bytes);
+}
+
+// Note [Generating methods], with the answers as server-sent events, or the last one alone. A method that generates
+// nothing has one answer.
+PendingPtr Router::generate(HttpRequest& request, const std::string& model, const std::string& version, bool stream,
+                            const std::function<void(HttpResponse)>& respond) {
+  std::string method;
+  const std::shared_ptr<Model> found = service_.repository().find_method(model, version, method);
+  const std::vector<TensorInfo> inputs = found->inputs(found->method(method));
+  const auto datatype = [&](const std::string& name) -> std::string_view {
+    const auto at = std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo& t) { return t.name == name; });
+    return at == inputs.end() ? std::string_view() : std::string_view(at->datatype);
+  };
+  InferRequest inference = read_generate_request(request.body, datatype);
+  inference.model = model;
+  inference.version = version;
+  if (datatype("method").empty() && inference.parameters.contains("method"))
+    refuse("parameter 'method': here the path names it: {}:METHOD", model.substr(0, model.find(':')));
+  // Clients of Triton say it twice.
+  if (const auto at = inference.parameters.find("stream");
+      at != inference.parameters.end() && datatype("stream").empty()) {
+    if (at->second != Parameter(stream))
+      refuse("parameter 'stream' does not fit to {}", stream ? "generate_stream" : "generate");
+    inference.parameters.erase(at);
+  }
+  // What its answers share; they come one after the other.
+  struct State {
+    std::shared_ptr<EventStream> events;
+    size_t bytes = 0;
+  };
+  const auto on_answer = [this, respond, stream, model, start = Clock::now(), state = std::make_shared<State>()](
+                             Answer answer, bool last) {
+    const auto* failure = std::get_if<Failure>(&answer);
+    if (!failure && !last && !stream) return true;
+    std::string text = failure ? error_response(failure->code, failure->what()).body
+                               : write_generate_response(std::get<InferResponse>(answer));
+    state->bytes += text.size();
+    if (last) log_request(model, failure ? code_info(failure->code).http : 200, start, state->bytes);
+    if (state->events) {
+      if (last) {
+        state->events->end(text);
+      } else if (!state->events->push(text)) {
+        state->events->end(error_response(Code::exhausted, "the client reads too slowly").body);
+        return false;
+      }
+      return true;
+    }
+    HttpResponse response;
+    if (failure) {
+      response = error_response(failure->code, failure->what());
+    } else if (!stream) {
+      response.body = std::move(text);
+    } else {
+      response.type = "text/event-stream; charset=utf-8";
+      response.headers.emplace_back("Cache-Control", "no-cache");
+      response.stream = state->events = std::make_shared<EventStream>();
+      state->events->push(text);
+      if (last) state->events->end();
+    }
+    respond(std::move(response));
+    return true;
+  };
+  const auto generation = std::make_shared<Generation>(service_, std::move(inference), on_answer, true);
+  generation->start();
+  return generation;
 }
 
 HttpResponse Router::route_repository(HttpRequest& request, const std::vector<std::string>& parts,
@@ -399,7 +472,7 @@ HttpResponse Router::route_repository(HttpRequest& request, const std::vector<st
           repository.load(name, config);
         else
           repository.unload(name);
-        return HttpResponse{200, "application/json", "{}", {}};
+        return HttpResponse{200, "application/json", "{}", {}, {}};
       },
       respond);
   return {};
@@ -452,7 +525,7 @@ HttpResponse Router::route_shared_memory(const HttpRequest& request, const std::
     });
     in.end();
     shared.add(region);
-    return {200, "application/json", "{}", {}};
+    return {200, "application/json", "{}", {}, {}};
   }
   if (verb == "unregister") {
     need(request, "POST");
@@ -460,7 +533,7 @@ HttpResponse Router::route_shared_memory(const HttpRequest& request, const std::
       shared.remove_all();
     else
       shared.remove(name);
-    return {200, "application/json", "{}", {}};
+    return {200, "application/json", "{}", {}, {}};
   }
   refuse(Code::not_found, "there is no '{}'", request.path.substr(0, 200));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,30 +21,37 @@ struct HttpRequest {
   std::string authorization, inference_header_length, content_encoding, accept_encoding;
 };
 
+class EventStream;
+
 struct HttpResponse {
   int status = 200;
   std::string type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::shared_ptr<EventStream> stream;  // instead of the body: what follows, as it comes
 };
 
 class Router {
  public:
   explicit Router(Service& service, size_t max_body) : service_(service), max_body_(max_body) {}
 
-  // Calls `respond` once: before it returns, or later, by any thread. Gives what can be cancelled, if it is later.
-  // Never throws.
-  JobPtr handle(HttpRequest request, std::function<void(HttpResponse)> respond);
+  // Calls `respond` once: before it returns, or later, by any thread. Gives what can be cancelled, if it is later, or if
+  // the response is a stream. Never throws.
+  PendingPtr handle(HttpRequest request, std::function<void(HttpResponse)> respond);
 
  private:
-  JobPtr route(HttpRequest& request, const std::function<void(HttpResponse)>& respond);
-  JobPtr route_model(HttpRequest& request, const std::vector<std::string>& parts,
-                     const std::function<void(HttpResponse)>& respond);
+  PendingPtr route(HttpRequest& request, const std::function<void(HttpResponse)>& respond);
+  PendingPtr route_model(HttpRequest& request, const std::vector<std::string>& parts,
+                         const std::function<void(HttpResponse)>& respond);
   HttpResponse route_repository(HttpRequest& request, const std::vector<std::string>& parts,
                                 const std::function<void(HttpResponse)>& respond, bool& later);
   HttpResponse route_shared_memory(const HttpRequest& request, const std::vector<std::string>& parts);
-  JobPtr infer(HttpRequest& request, const std::string& model, const std::string& version,
-               const std::function<void(HttpResponse)>& respond);
+  PendingPtr infer(HttpRequest& request, const std::string& model, const std::string& version,
+                   const std::function<void(HttpResponse)>& respond);
+  PendingPtr generate(HttpRequest& request, const std::string& model, const std::string& version, bool stream,
+                      const std::function<void(HttpResponse)>& respond);
+  // A line of the log, where the settings ask for one.
+  void log_request(const std::string& model, int status, Clock::time_point start, size_t bytes);
   void later(std::function<HttpResponse()> work, const std::function<void(HttpResponse)>& respond);
 
   Service& service_;

@@ -8,6 +8,7 @@
 #include <future>
 
 #include "sconce/api/jit.h"
+#include "server/http/event_stream.h"
 
 namespace sconce::server {
 namespace {
@@ -46,6 +47,11 @@ class Net(nn.Module):
         return torch.ones(n).sum()
 
     @torch.jit.export
+    def count(self, tokens: Tensor, left: int, step: int = 1) -> Dict[str, Tensor]:
+        tokens = torch.cat([tokens, tokens[-1:] + step])
+        return {"tokens": tokens, "left": torch.tensor([left - 1]), "done": torch.tensor([left <= 1])}
+
+    @torch.jit.export
     def grow(self, x: Tensor) -> Tensor:
         return torch.ones([int(x.item())]).sum()
 )";
@@ -73,14 +79,14 @@ class RouterTest : public testing::Test {
     router = std::make_unique<Router>(*service, 1 << 20);
   }
   std::future<HttpResponse> begin(const std::string& method, const std::string& path, const std::string& body = {},
-                                  JobPtr* job = nullptr, const std::string& token = {}) {
+                                  PendingPtr* job = nullptr, const std::string& token = {}) {
     auto promise = std::make_shared<std::promise<HttpResponse>>();
     HttpRequest request;
     request.method = method;
     request.path = path;
     request.body = body;
     request.authorization = token;
-    JobPtr given = router->handle(request, [promise](HttpResponse r) { promise->set_value(std::move(r)); });
+    PendingPtr given = router->handle(request, [promise](HttpResponse r) { promise->set_value(std::move(r)); });
     if (job) *job = given;
     return promise->get_future();
   }
@@ -177,12 +183,12 @@ TEST_F(RouterTest, DeadlinesAndCancellationReachTheLoop) {
   start();
   EXPECT_EQ(infer("net:spin", R"({"parameters":{"n":1000000000000,"timeout":50000},"inputs":[]})").substr(0, 4),
             "504 ");
-  JobPtr job;
+  PendingPtr job;
   auto answer = begin("POST", "/v2/models/net:spin/infer", R"({"parameters":{"n":1000000000000},"inputs":[]})", &job);
   // While it runs, the next one waits, and is late before its turn.
   EXPECT_EQ(infer("net", x("1", 1, R"({"timeout":30000})")),
             R"(504 {"error":"the deadline passed while the request waited"})");
-  job->model->cancel(job);
+  job->cancel();
   EXPECT_EQ(answer.get().status, 499);
   EXPECT_EQ(infer("net", x("1", 1)).substr(0, 4), "200 ");  // the instance is free again
 }
@@ -218,15 +224,106 @@ TEST_F(RouterTest, TheQueueIsBounded) {
   ServiceSettings settings;
   settings.repository.defaults.queue = 2;
   start(settings);
-  JobPtr job;
+  PendingPtr job;
   auto spin = begin("POST", "/v2/models/net:spin/infer", R"({"parameters":{"n":1000000000000},"inputs":[]})", &job);
   while (service->repository().find("net")->stats()->running == 0) std::this_thread::yield();
   auto a = begin("POST", "/v2/models/net/infer", x("1", 1));
   auto b = begin("POST", "/v2/models/net/infer", x("2", 1));
   EXPECT_EQ(infer("net", x("3", 1)), R"(429 {"error":"model 'net': 2 requests wait already"})");
-  job->model->cancel(job);
+  job->cancel();
   EXPECT_EQ(a.get().status, 200);
   EXPECT_EQ(b.get().status, 200);
+}
+
+// All events of a stream, one in a line.
+std::string events_of(const HttpResponse& r) {
+  std::string out;
+  bool at_end = false, asleep = false;
+  std::mutex mutex;
+  std::condition_variable wake;
+  r.stream->on_wake([&] {
+    const std::scoped_lock lock(mutex);
+    asleep = false;
+    wake.notify_all();
+  });
+  while (!at_end) {
+    char piece[7];
+    out.append(piece, r.stream->take(piece, sizeof piece, at_end, [&] {
+      const std::scoped_lock lock(mutex);
+      asleep = true;
+    }));
+    std::unique_lock lock(mutex);
+    wake.wait(lock, [&] { return !asleep; });
+  }
+  return out;
+}
+
+TEST_F(RouterTest, GeneratesEvents) {
+  start();
+  HttpResponse r = ask("POST", "/v2/models/net:count/generate_stream", R"({"id":"a","tokens":[5],"left":2,"step":10})");
+  EXPECT_EQ(r.status, 200);
+  EXPECT_EQ(r.type, "text/event-stream; charset=utf-8");
+  ASSERT_TRUE(r.stream);
+  EXPECT_EQ(events_of(r),
+            R"(data: {"id":"a","model_name":"net","model_version":"1","tokens":[5,15],"left":1,"done":false}
+
+data: {"id":"a","model_name":"net","model_version":"1","tokens":[5,15,25],"left":0,"done":true}
+
+)");
+  // The last answer alone; the number of calls is bounded; a method that generates nothing is called once.
+  EXPECT_EQ(ask("POST", "/v2/models/net:count/versions/1/generate", R"({"tokens":[5],"left":3})").body,
+            R"({"model_name":"net","model_version":"1","tokens":[5,6,7,8],"left":0,"done":true})");
+  EXPECT_EQ(ask("POST", "/v2/models/net:count/generate",
+                R"({"tokens":[5],"parameters":{"left":9,"max_steps":1,"stream":false}})")
+                .body,
+            R"({"model_name":"net","model_version":"1","tokens":[5,6],"left":8,"done":false})");
+  EXPECT_EQ(ask("POST", "/v2/models/net/generate", R"({"x":[[1,2.5],[0,-1]]})").body,
+            R"({"model_name":"net","model_version":"1","output":[2,5,0,-2]})");
+  r = ask("POST", "/v2/models/net/generate_stream", R"({"x":1e0,"parameters":{"stream":true}})");
+  EXPECT_EQ(events_of(r), "data: {\"model_name\":\"net\",\"model_version\":\"1\",\"output\":2}\n\n");
+}
+
+TEST_F(RouterTest, GenerationsFailWithAStatusFirstAndWithAnEventLater) {
+  start();
+  const auto fails = [&](const std::string& model, const std::string& body) {
+    const HttpResponse r = ask("POST", "/v2/models/" + model + "/generate_stream", body);
+    return r.stream ? events_of(r) : fmt::format("{} {}", r.status, r.body);
+  };
+  EXPECT_EQ(fails("none", "{}").substr(0, 4), "404 ");
+  EXPECT_EQ(fails("net:count", R"({"tokens":[5]})"), R"(400 {"error":"input 'left' is missing"})");
+  EXPECT_EQ(fails("net:count", R"({"tokens":[5],"left":1,"parameters":{"max_steps":0}})").substr(0, 4), "400 ");
+  EXPECT_EQ(fails("net:count", R"({"tokens":[5],"left":1,"parameters":{"stream":false}})").substr(0, 4), "400 ");
+  EXPECT_EQ(fails("net", R"({"x":[1],"parameters":{"method":"total"}})").substr(0, 4), "400 ");
+  EXPECT_EQ(fails("net", R"({"x":[1],"y":2})"), R"(400 {"error":"the request: there is no parameter 'y'"})");
+  // A number that JSON does not have.
+  EXPECT_EQ(fails("net", R"({"x":[3e38]})").substr(0, 4), "400 ");
+  EXPECT_EQ(ask("GET", "/v2/models/net/generate", "{}").status, 405);
+  // The client has gone.
+  PendingPtr pending;
+  const HttpResponse r = begin("POST", "/v2/models/net:count/generate_stream",
+                               R"({"tokens":[5],"left":1000000000,"parameters":{"max_steps":1000000}})", &pending)
+                             .get();
+  ASSERT_TRUE(pending);
+  pending->cancel();
+  const std::string events = events_of(r);
+  EXPECT_TRUE(events.ends_with("data: {\"error\":\"the client has gone\"}\n\n")) << events.substr(events.size() - 200);
+}
+
+TEST(EventStream, AClientThatDoesNotReadGetsNoMore) {
+  EventStream stream;
+  const std::string event(1 << 20, 'x');
+  size_t pushed = 0;
+  while (pushed < 100 && stream.push(event)) ++pushed;
+  EXPECT_EQ(pushed, EventStream::kMostUnsent / event.size());
+  stream.end("last");
+  std::string all;
+  bool at_end = false;
+  while (!at_end) {
+    char piece[1 << 16];
+    all.append(piece, stream.take(piece, sizeof piece, at_end, [] { FAIL(); }));
+  }
+  EXPECT_TRUE(all.ends_with("x\n\ndata: last\n\n"));
+  EXPECT_EQ(all.size(), pushed * (event.size() + 8) + 12);
 }
 
 TEST_F(RouterTest, BatchesAreJoinedAndSplit) {

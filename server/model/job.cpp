@@ -1,6 +1,7 @@
 #include "server/model/job.h"
 
 #include "sconce/ops.h"
+#include "server/model/model.h"
 #include "server/protocol/datatype.h"
 
 namespace sconce::server {
@@ -24,6 +25,8 @@ Tensor padded(const Tensor& t, const std::vector<int64_t>& sizes, double with) {
 }
 
 }  // namespace
+
+void Job::cancel() { model->cancel(shared_from_this()); }
 
 int64_t rows_of(const std::vector<Value>& args) {
   int64_t rows = 0;

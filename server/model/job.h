@@ -23,6 +23,14 @@ using JobPtr = std::shared_ptr<Job>;
 
 using Answer = std::variant<InferResponse, Failure>;
 
+// What is under way for a client.
+struct Pending {
+  virtual ~Pending() = default;
+  // The client has gone.
+  virtual void cancel() = 0;
+};
+using PendingPtr = std::shared_ptr<Pending>;
+
 // What runs together under one budget.
 struct Batch {
   std::shared_ptr<Budget> budget;
@@ -30,7 +38,9 @@ struct Batch {
   Clock::time_point slice_end;  // of a short call
 };
 
-struct Job {
+struct Job final : Pending, std::enable_shared_from_this<Job> {
+  void cancel() override;
+
   InferRequest request;
   std::shared_ptr<Model> model;
   const Method* method = nullptr;

@@ -13,34 +13,6 @@ namespace {
 
 constexpr size_t kMaxTensors = 4096;  // of a request
 
-Parameters read_parameters(JsonReader& in) {
-  Parameters out;
-  in.object([&](const std::string& key) {
-    switch (in.peek()) {
-      case 't':
-      case 'f':
-        out[key] = in.boolean();
-        return;
-      case '"':
-        out[key] = in.string();
-        return;
-      case '{':
-      case '[':
-      case 'n':
-        refuse("parameter '{}' is neither a number nor a string nor true nor false", key.substr(0, 100));
-      default: {
-        const std::string_view text = in.skip();
-        JsonReader number(text);
-        if (text.find_first_of(".eE") == text.npos)
-          out[key] = number.integer();
-        else
-          out[key] = number.number();
-      }
-    }
-  });
-  return out;
-}
-
 std::vector<int64_t> read_shape(JsonReader& in) {
   std::vector<int64_t> out;
   in.array([&] { out.push_back(in.integer()); });
@@ -150,6 +122,36 @@ RequestedOutput read_output(JsonReader& in) {
 }
 
 }  // namespace
+
+void read_parameter(JsonReader& in, const std::string& key, Parameters& to) {
+  switch (in.peek()) {
+    case 't':
+    case 'f':
+      to[key] = in.boolean();
+      return;
+    case '"':
+      to[key] = in.string();
+      return;
+    case '{':
+    case '[':
+    case 'n':
+      refuse("parameter '{}' is neither a number nor a string nor true nor false", key.substr(0, 100));
+    default: {
+      const std::string_view text = in.skip();
+      JsonReader number(text);
+      if (text.find_first_of(".eE") == text.npos)
+        to[key] = number.integer();
+      else
+        to[key] = number.number();
+    }
+  }
+}
+
+Parameters read_parameters(JsonReader& in) {
+  Parameters out;
+  in.object([&](const std::string& key) { read_parameter(in, key, out); });
+  return out;
+}
 
 std::optional<SharedPlace> take_shared_place(const std::string& tensor, Parameters& parameters) {
   const auto region = parameters.find("shared_memory_region");

@@ -14,6 +14,7 @@
 
 namespace sconce::server {
 
+class JsonReader;
 class SharedMemory;
 
 using Parameter = std::variant<bool, int64_t, double, std::string>;
@@ -56,6 +57,10 @@ struct InferBody {
   bool binary = false;
 };
 InferBody write_infer_response(const InferResponse& response, const InferRequest& request, const SharedMemory& shared);
+
+// Reads an object of parameters, or the value of one. Throws Failure.
+Parameters read_parameters(JsonReader& in);
+void read_parameter(JsonReader& in, const std::string& key, Parameters& to);
 
 // Takes the place in shared memory out of a tensor's parameters; empty when they name none. Throws Failure.
 std::optional<SharedPlace> take_shared_place(const std::string& tensor, Parameters& parameters);

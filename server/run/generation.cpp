@@ -5,13 +5,14 @@
 namespace sconce::server {
 namespace {
 
-bool says_done(const InferResponse& response) {
+bool says_done(const InferResponse& response, bool or_once) {
   for (const WireTensor& t : response.outputs) {
     if (t.name != "done") continue;
     if (t.datatype != "BOOL" || t.tensor.numel() != 1)
       refuse("output 'done' of a generating method is one BOOL, got {} of [{}]", t.datatype, fmt::join(t.shape, ", "));
     return *t.tensor.data<bool>();
   }
+  if (or_once) return true;
   refuse("a generating method has an output 'done'");
 }
 
@@ -22,8 +23,8 @@ bool Generation::is_wanted(const InferRequest& request) {
   return at != request.parameters.end() && at->second == Parameter(true);
 }
 
-Generation::Generation(Service& service, InferRequest request, OnAnswer on_answer)
-    : service_(service), request_(std::move(request)), on_answer_(std::move(on_answer)) {
+Generation::Generation(Service& service, InferRequest request, OnAnswer on_answer, bool or_once)
+    : service_(service), request_(std::move(request)), on_answer_(std::move(on_answer)), or_once_(or_once) {
   request_.parameters.erase("generate");
   if (const auto at = request_.parameters.find("max_steps"); at != request_.parameters.end()) {
     const auto* n = std::get_if<int64_t>(&at->second);
@@ -49,7 +50,7 @@ bool Generation::take(Answer answer) {
   try {
     if (const auto* f = std::get_if<Failure>(&answer)) throw *f;
     InferResponse& response = std::get<InferResponse>(answer);
-    const bool last = says_done(response) || --left_ == 0;
+    const bool last = says_done(response, or_once_) || --left_ == 0;
     if (!last) {
       for (const WireTensor& t : response.outputs) {
         const auto same = [&](const WireTensor& i) { return i.name == t.name; };

@@ -13,21 +13,22 @@
 
 namespace sconce::server {
 
-class Generation : public std::enable_shared_from_this<Generation> {
+class Generation final : public Pending, public std::enable_shared_from_this<Generation> {
  public:
   static constexpr int64_t kMostSteps = 1'000'000;
 
   // Called for each answer, in order, by any thread; `last`: none follows. False: nobody wants more.
   using OnAnswer = std::function<bool(Answer answer, bool last)>;
 
-  // Takes the parameters `generate` and `max_steps` (1000, unless it is there) out of the request. Throws Failure.
-  Generation(Service& service, InferRequest request, OnAnswer on_answer);
+  // Takes the parameters `generate` and `max_steps` (1000, unless it is there) out of the request. `or_once`: a method
+  // without the output `done` is called once, else that is an error. Throws Failure.
+  Generation(Service& service, InferRequest request, OnAnswer on_answer, bool or_once = false);
   // Whether the request asks for one: its parameter `generate` is true.
   static bool is_wanted(const InferRequest& request);
 
   void start() { run(); }
   // Ends the call that runs; on_answer gets its failure.
-  void cancel();
+  void cancel() override;
 
  private:
   void run();
@@ -36,6 +37,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
   Service& service_;
   InferRequest request_;
   const OnAnswer on_answer_;
+  const bool or_once_;
   int64_t left_ = 1000;
   std::mutex mutex_;
   JobPtr job_;

@@ -47,7 +47,11 @@ class Net(nn.Module):
         return i
 
     @torch.jit.export
-    def count(self, tokens: Tensor, left: int, step: int = 1) -> Dict[str, Tensor]:
+    def count(self, tokens: Tensor, left: int, step: int = 1, nap: int = 0) -> Dict[str, Tensor]:
+        i = 0
+        while i < nap:
+            i += 1
+        step = step + (i - nap)
         tokens = torch.cat([tokens, tokens[-1:] + step])
         return {"tokens": tokens, "left": torch.tensor([left - 1]), "done": torch.tensor([left <= 1])}
 '''
@@ -271,6 +275,66 @@ class Http(Case):
             time.sleep(0.1)
         self.assertEqual(self.server.ask("POST", "/v2/models/net/infer", x([1]), timeout=5)[0], 200)
 
+    def events(self, body, version="HTTP/1.1"):
+        """What a stream of events says, and when each came."""
+        body = json.dumps(body).encode()
+        c = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
+        c._http_vsn_str = version
+        c.request("POST", "/v2/models/net:count/generate_stream", body)
+        r = c.getresponse()
+        self.assertEqual((r.status, r.headers["Content-Type"]), (200, "text/event-stream; charset=utf-8"))
+        self.assertEqual(r.headers["Transfer-Encoding"], "chunked" if version == "HTTP/1.1" else None)
+        found, text = [], b""
+        while piece := r.read1():
+            text += piece
+            *whole, text = text.split(b"\n\n")
+            found += [(json.loads(event.removeprefix(b"data: ")), time.monotonic()) for event in whole]
+        self.assertEqual(text, b"")
+        c.close()
+        return found
+
+    def test_generation_is_a_stream_of_events(self):
+        for version in ("HTTP/1.1", "HTTP/1.0"):
+            found = self.events({"tokens": [5], "left": 3, "step": 10}, version)
+            self.assertEqual([e["tokens"] for e, _ in found], [[5, 15], [5, 15, 25], [5, 15, 25, 35]])
+            self.assertEqual([e["done"] for e, _ in found], [False, False, True])
+        found = self.events({"tokens": [5], "left": 500})
+        self.assertEqual(len(found), 500)
+        self.assertEqual(found[-1][0]["tokens"], list(range(5, 506)))
+        # They come as they are made, not all at the end.
+        start = time.monotonic()
+        found = self.events({"tokens": [5], "left": 20, "parameters": {"nap": 2000000}})
+        self.assertLess(found[0][1] - start, 0.5 * (found[-1][1] - start))
+        status, headers, body = self.server.ask("POST", "/v2/models/net:count/generate", {"tokens": [5], "left": 3})
+        self.assertEqual((status, headers["Content-Type"], json.loads(body)["tokens"]), (200, "application/json", [5, 6, 7, 8]))
+        status, headers, body = self.server.ask("POST", "/v2/models/net:count/generate_stream", {"tokens": [5]})
+        self.assertEqual((status, headers["Content-Type"]), (400, "application/json"), body)
+        if shutil.which("curl"):
+            done = subprocess.run(["curl", "-sS", "-N", f"http://127.0.0.1:{self.server.port}/v2/models/net:count/generate_stream", "-d",
+                                   '{"tokens": [1], "left": 2}'], capture_output=True, text=True, check=True)
+            self.assertEqual(done.stdout.count("data: "), 2)
+
+    def test_a_stream_whose_client_leaves_ends(self):
+        body = json.dumps({"tokens": [5], "left": 10**9, "parameters": {"max_steps": 10**6}}).encode()
+        request = b"POST /v2/models/net:count/generate_stream HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        with socket.create_connection(("127.0.0.1", self.server.port)) as s:  # one that reads a little
+            s.sendall(request)
+            self.assertTrue(s.recv(1000).startswith(b"HTTP/1.1 200"))
+        with socket.create_connection(("127.0.0.1", self.server.port)) as s:  # one that reads nothing
+            s.sendall(request)
+            time.sleep(0.3)
+        self.executions_end()
+
+    def executions_end(self):
+        """Nothing runs any more."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            before = json.loads(self.server.ask("GET", "/v2/models/net/stats")[2])["model_stats"][0]["execution_count"]
+            time.sleep(0.2)
+            if json.loads(self.server.ask("GET", "/v2/models/net/stats")[2])["model_stats"][0]["execution_count"] == before:
+                return
+        self.fail("the generation goes on")
+
     def test_queue_is_bounded(self):
         body = json.dumps(FOREVER).encode()
         request = b"POST /v2/models/net:spin/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
@@ -316,7 +380,7 @@ class Http(Case):
 
     def test_load_tool(self):
         url = f"http://127.0.0.1:{self.server.port}"
-        done = subprocess.run([SCONCE, "load", url, "--model", "net", "--input", "x=1x4", "--rate", "200", "--duration", "1s", "--warm-up", "0s",
+        done = subprocess.run([SCONCE, "load", url, "--model", "net", "--input", "x=1x4", "--rate", "200", "--concurrency", "4", "--duration", "1s", "--warm-up", "0s",
                                "--svg", "plot.svg", "--json"], cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         result = json.loads(done.stdout)
