@@ -300,6 +300,8 @@ class InferCall {
     service.grpc_requests.fetch_add(1, std::memory_order_relaxed);
     if (!shared_.is_allowed(context_)) return refuse_call(kUnauthenticated);
     const Status begun = status_after([&] {
+      if (const auto full = service.refusal(request_.model_name(), request_.model_version()))
+        return refuse_call(status_of(*full));
       InferRequest request = read_request(request_, service.shared_memory());
       take_deadline(context_, request);
       wanted_ = request.outputs;

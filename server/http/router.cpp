@@ -296,6 +296,13 @@ PendingPtr Router::route_model(HttpRequest& request, const std::vector<std::stri
 
 PendingPtr Router::infer(HttpRequest& request, const std::string& model, const std::string& version,
                          const std::function<void(HttpResponse)>& respond) {
+  const auto start = Clock::now();
+  if (const auto full = service_.refusal(model, version)) {
+    HttpResponse response = error_response(full->code, full->what());
+    log_request(model, response.status, start, response.body.size());
+    respond(std::move(response));
+    return nullptr;
+  }
   size_t json_size = request.body.size();
   if (const std::string& text = request.inference_header_length; !text.empty()) {
     const auto done = std::from_chars(text.data(), text.data() + text.size(), json_size);
@@ -311,7 +318,6 @@ PendingPtr Router::infer(HttpRequest& request, const std::string& model, const s
   wanted->binary_outputs = inference.binary_outputs;
   const bool gzip = request.accept_encoding.find("gzip") != std::string::npos;
   const bool deflate = request.accept_encoding.find("deflate") != std::string::npos;
-  const auto start = Clock::now();
   return service_.infer(std::move(inference), [this, respond, wanted, gzip, deflate, start, model](Answer answer) {
     HttpResponse response;
     try {

@@ -230,6 +230,8 @@ TEST_F(RouterTest, TheQueueIsBounded) {
   auto a = begin("POST", "/v2/models/net/infer", x("1", 1));
   auto b = begin("POST", "/v2/models/net/infer", x("2", 1));
   EXPECT_EQ(infer("net", x("3", 1)), R"(429 {"error":"model 'net': 2 requests wait already"})");
+  EXPECT_EQ(infer("net", "not even JSON").substr(0, 4), "429 ");  // refused before it is read
+  EXPECT_EQ(service->repository().find("net")->stats()->answers[static_cast<size_t>(Code::exhausted)], 2u);
   job->cancel();
   EXPECT_EQ(a.get().status, 200);
   EXPECT_EQ(b.get().status, 200);

@@ -250,6 +250,12 @@ JobPtr Model::submit(InferRequest request, const std::string& method_name, Clock
 
 // Called with the lock. Note [Short calls]
 bool Model::runs_at_once(const Job& job) const {
+std::optional<Failure> Model::full() const {
+  const std::scoped_lock lock(mutex_);
+  if (static_cast<int64_t>(queue_.size()) < config_.queue) return {};
+  return Failure(Code::exhausted, fmt::format("model '{}': {} requests wait already", name(), queue_.size()));
+}
+
   if (!queue_.empty() || busy_ >= config_.instances) return false;
   if (job.rows && config_.batch_delay.count() && job.rows < config_.max_batch_size) return false;  // waits for others
   return job.method->is_short(job.args);

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -58,6 +59,8 @@ class Model : public std::enable_shared_from_this<Model> {
   // Throws Failure when it is refused; then `done` is not called.
   JobPtr submit(InferRequest request, const std::string& method, Clock::time_point now,
                 std::function<void(Answer)> done);
+  // Why any request would be refused now: too many wait. So it needs not be read.
+  std::optional<Failure> full() const;
   // The client has gone.
   void cancel(const JobPtr& job);
   // Answers what is past its deadline.

@@ -74,6 +74,14 @@ void Service::stop(Clock::time_point until) {
   repository_.stop(until);
 }
 
+std::optional<Failure> Service::refusal(const std::string& name, const std::string& version) {
+  std::string method;
+  const std::shared_ptr<Model> model = repository_.find_method(name, version, method);
+  std::optional<Failure> full = model->full();
+  if (full) model->stats()->answered(full->code, 0);
+  return full;
+}
+
 JobPtr Service::infer(InferRequest request, std::function<void(Answer)> done) {
   std::string method;
   const Clock::time_point now = Clock::now();
