@@ -99,7 +99,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--tls-certificate", o.certificate, "PEM: HTTPS, and gRPC over TLS")->type_name("FILE");
   app.add_option("--tls-key", o.key, "PEM")->type_name("FILE");
   app.add_option("--http-threads", o.http.threads,
-                 "That read and write HTTP; by default one for each 120 of --max-connections")
+                 "That read and write HTTP; by default as many as there are processors")
       ->type_name("N")
       ->check(CLI::Range(1, 64));
   app.add_option("--max-body", o.max_body, "Bytes of a request; 64M by default")->type_name("BYTES");

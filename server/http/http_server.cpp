@@ -3,13 +3,15 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "server/http/event_stream.h"
 #include "server/http/router.h"
@@ -17,20 +19,24 @@
 namespace sconce::server {
 namespace {
 
-// Note [Connections of a thread]
+// Note [Threads of HTTP]
+// Each thread runs a daemon of libmicrohttpd of its own, by MHD_run_wait; all listen on one socket. So the threads are as many as
+// processors, and a thread may look for the next request before it sleeps: to wake it costs an idle processor tens of
+// microseconds, more than all else that is done for a small model. It looks for kSpin, and only
+// - after a request that it has answered itself (Note [Short calls]): the processor is not wanted by an instance;
+// - if another processor is left for the client, and for instances: half of them may have such threads;
+// - if that has been worth it: when it was in vain kMostMisses times, only one of kRetryAfter times more.
+//
 // libmicrohttpd 0.9.75 takes up to 128 events at a time, and when it got as many it waits for more before it looks at them: 128
-// connections that are ready at once stand still until another one is. So no thread has that many.
-constexpr size_t kConnectionsOfThread = 120;
+// connections that are ready at once would stand still until another one is. So a thread with many waits by itself,
+// and calls MHD_run, which waits for nothing.
+constexpr size_t kMostEvents = 120;
+constexpr auto kSpin = std::chrono::microseconds(50);
+constexpr unsigned kMostMisses = 4, kRetryAfter = 64;
+constexpr int kStopLooks = 5;       // milliseconds between looks whether all is over, when the server stops
+constexpr size_t kMostThreads = 8;  // unless more are asked for
 constexpr size_t kStreamBlock = 4096;
 constexpr auto kLongRequest = std::chrono::milliseconds(20);  // from here on its client is looked after
-
-// A connection, from its accept on.
-struct Peer {
-  int file = -1;
-  Clock::time_point since;  // the last answer, or the accept
-  Clock::time_point begun;  // of the request that arrives; the epoch when there is none
-  bool has_request = false;
-};
 
 // A request and its answer.
 struct Exchange {
@@ -40,12 +46,41 @@ struct Exchange {
   HttpResponse response;
   std::atomic<int> state{reading};
   MHD_Connection* connection = nullptr;
-  int file = -1;
   Clock::time_point begun;
-  PendingPtr pending;  // the lock of Impl guards it
+  PendingPtr pending;  // the peer's lock guards it
   bool too_large = false;
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
+
+// A thread of Note [Threads of HTTP].
+struct Worker {
+  MHD_Daemon* daemon = nullptr;
+  std::thread thread;
+  int wake = -1;  // an eventfd, which the daemon waits for beside its own files; it takes it for nothing of its own
+  // For the thread itself.
+  size_t connections = 0;
+  unsigned misses = 0;
+  bool answered = false;  // a request, without another thread, since this was set to false
+};
+thread_local Worker* this_worker = nullptr;
+
+// Ends MHD_suspend_connection, by any thread. MHD_run_wait notices only when it is called again, so its thread is woken.
+void resume(MHD_Connection* c, const Worker& worker) {
+  MHD_resume_connection(c);
+  eventfd_write(worker.wake, 1);
+}
+
+// A connection, from its accept on.
+struct Peer {
+  int file = -1;
+  std::mutex mutex;          // of what follows
+  Clock::time_point since;   // the last answer, the accept, or the begin of the request that arrives
+  bool has_request = false;  // one arrives
+  ExchangePtr exchange;      // being answered
+};
+Peer& peer_of(MHD_Connection* c) {
+  return *static_cast<Peer*>(MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context);
+}
 
 // Whether somebody works for it still, as far as is known.
 bool is_under_way(const Exchange& e) {
@@ -66,11 +101,54 @@ struct HttpServer::Impl {
   Service& service;
   const HttpSettings settings;
   Router router;
-  MHD_Daemon* daemon = nullptr;
+  std::vector<std::unique_ptr<Worker>> workers;
+  int most_spinners = 0;
+  std::atomic<int> spinners{0};
   std::mutex mutex;
-  std::unordered_map<MHD_Connection*, Peer> peers;
-  std::unordered_set<ExchangePtr> exchanges;  // being answered
-  std::atomic<bool> stopping{false};
+  std::unordered_map<Peer*, std::unique_ptr<Peer>> peers;
+  std::atomic<size_t> answering{0};  // requests
+  std::atomic<bool> stopping{false}, stopped{false};
+
+  void work(Worker& w) {
+    this_worker = &w;
+    while (!stopped) {
+      if (stopping) {
+        if (const int listening = MHD_quiesce_daemon(w.daemon); listening >= 0) close(listening);
+      }
+      const int wait = stopping ? kStopLooks : -1;
+      if (w.connections < kMostEvents)
+        MHD_run_wait(w.daemon, wait);
+      else
+        run_many(w, wait);
+      while (w.answered && !stopping && may_spin(w)) spin(w);
+      w.answered = false;
+    }
+  }
+  static void run_many(const Worker& w, int wait) {
+    MHD_UNSIGNED_LONG_LONG most = 0;
+    if (MHD_get_timeout(w.daemon, &most) == MHD_YES && (wait < 0 || most < static_cast<unsigned long long>(wait)))
+      wait = static_cast<int>(std::min<unsigned long long>(most, 1000));
+    pollfd p{MHD_get_daemon_info(w.daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, POLLIN, 0};
+    if (wait != 0) poll(&p, 1, wait);
+    MHD_run(w.daemon);
+  }
+  bool may_spin(Worker& w) {
+    if (w.misses < kMostMisses) return true;
+    if (++w.misses < kMostMisses + kRetryAfter) return false;
+    w.misses = kMostMisses - 1;
+    return true;
+  }
+  // Looks for the next request, for a while; w.answered says whether it was answered here, too.
+  void spin(Worker& w) {
+    w.answered = false;
+    if (spinners.fetch_add(1) < most_spinners) {
+      const Clock::time_point end = Clock::now() + kSpin;
+      do MHD_run_wait(w.daemon, 0);
+      while (!w.answered && !stopping && Clock::now() < end);
+      w.misses = w.answered ? 0 : w.misses + 1;
+    }
+    spinners.fetch_sub(1);
+  }
 
   static MHD_Result on_request(void* self, MHD_Connection* c, const char* url, const char* method, const char*,
                                const char* data, size_t* size, void** state) noexcept {
@@ -81,30 +159,34 @@ struct HttpServer::Impl {
     }
   }
   // Called for the first line of a request.
-  static void* on_line(void* self, const char*, MHD_Connection* c) noexcept {
-    Impl& me = *static_cast<Impl*>(self);
-    const std::scoped_lock lock(me.mutex);
-    if (const auto at = me.peers.find(c); at != me.peers.end()) {
-      at->second.begun = Clock::now();
-      at->second.has_request = true;
-    }
+  static void* on_line(void*, const char*, MHD_Connection* c) noexcept {
+    Peer& peer = peer_of(c);
+    const std::scoped_lock lock(peer.mutex);
+    peer.since = Clock::now();
+    peer.has_request = true;
     return nullptr;
   }
   static void on_completed(void* self, MHD_Connection* c, void** state, MHD_RequestTerminationCode) noexcept {
     static_cast<Impl*>(self)->completed(c, state);
   }
-  static void on_connection(void* self, MHD_Connection* c, void**, MHD_ConnectionNotificationCode code) noexcept {
+  static void on_connection(void* self, MHD_Connection* c, void** context,
+                            MHD_ConnectionNotificationCode code) noexcept {
     Impl& me = *static_cast<Impl*>(self);
-    const std::scoped_lock lock(me.mutex);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-      Peer& peer = me.peers[c];
+      auto peer = std::make_unique<Peer>();
       if (const auto* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD))
-        peer.file = info->connect_fd;
-      peer.since = Clock::now();
+        peer->file = info->connect_fd;
+      peer->since = Clock::now();
+      *context = peer.get();
+      ++this_worker->connections;
       me.service.connections.fetch_add(1, std::memory_order_relaxed);
+      const std::scoped_lock lock(me.mutex);
+      me.peers.emplace(peer.get(), std::move(peer));
     } else {
-      me.peers.erase(c);
+      if (this_worker) --this_worker->connections;
       me.service.connections.fetch_sub(1, std::memory_order_relaxed);
+      const std::scoped_lock lock(me.mutex);
+      me.peers.erase(static_cast<Peer*>(*context));
     }
   }
 
@@ -144,8 +226,6 @@ struct HttpServer::Impl {
     r.content_encoding = header(c, "Content-Encoding");
     r.accept_encoding = header(c, "Accept-Encoding");
     (*exchange)->connection = c;
-    if (const auto* info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD))
-      (*exchange)->file = info->connect_fd;
     const std::string length = header(c, "Content-Length");
     if (!length.empty()) {
       const unsigned long long n = std::strtoull(length.c_str(), nullptr, 10);
@@ -165,26 +245,32 @@ struct HttpServer::Impl {
   }
 
   MHD_Result route(MHD_Connection* c, const ExchangePtr& exchange) {
+    Peer& peer = peer_of(c);
     exchange->begun = Clock::now();
     exchange->state = Exchange::routed;
     {
-      const std::scoped_lock lock(mutex);
-      exchanges.insert(exchange);
+      const std::scoped_lock lock(peer.mutex);
+      peer.exchange = exchange;
+      answering.fetch_add(1, std::memory_order_relaxed);
     }
-    PendingPtr pending = router.handle(std::move(exchange->request), [exchange](HttpResponse response) {
-      exchange->response = std::move(response);
-      // Whoever sees that the other was here first wakes the connection.
-      if (exchange->state.exchange(Exchange::done) == Exchange::waiting) MHD_resume_connection(exchange->connection);
-    });
-    if (exchange->state == Exchange::done && !exchange->response.stream) return send(c, *exchange);
+    PendingPtr pending =
+        router.handle(std::move(exchange->request), [exchange, w = this_worker](HttpResponse response) {
+          exchange->response = std::move(response);
+          // Whoever sees that the other was here first wakes the connection.
+          if (exchange->state.exchange(Exchange::done) == Exchange::waiting) resume(exchange->connection, *w);
+        });
+    if (exchange->state == Exchange::done && !exchange->response.stream) {
+      this_worker->answered = true;
+      return send(c, *exchange);
+    }
     if (pending) {
-      const std::scoped_lock lock(mutex);
+      const std::scoped_lock lock(peer.mutex);
       exchange->pending = std::move(pending);
     }
     if (exchange->state == Exchange::done) return send(c, *exchange);
     MHD_suspend_connection(c);
     int expected = Exchange::routed;
-    if (!exchange->state.compare_exchange_strong(expected, Exchange::waiting)) MHD_resume_connection(c);
+    if (!exchange->state.compare_exchange_strong(expected, Exchange::waiting)) resume(c, *this_worker);
     return MHD_YES;
   }
 
@@ -209,7 +295,7 @@ struct HttpServer::Impl {
     }
   };
   static MHD_Response* stream_response(MHD_Connection* c, const std::shared_ptr<EventStream>& stream) {
-    stream->on_wake([c] { MHD_resume_connection(c); });
+    stream->on_wake([c, w = this_worker] { resume(c, *w); });
     auto* reader = new Reader{stream, c};
     MHD_Response* r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, &Reader::read, reader,
                                                         [](void* self) { delete static_cast<Reader*>(self); });
@@ -238,13 +324,13 @@ struct HttpServer::Impl {
     const std::unique_ptr<ExchangePtr> exchange(static_cast<ExchangePtr*>(*state));
     *state = nullptr;
     {
-      const std::scoped_lock lock(mutex);
-      if (const auto at = peers.find(c); at != peers.end()) {
-        at->second.has_request = false;
-        at->second.since = Clock::now();
-      }
+      Peer& peer = peer_of(c);
+      const std::scoped_lock lock(peer.mutex);
+      peer.has_request = false;
+      peer.since = Clock::now();
       if (!exchange) return;
-      exchanges.erase(*exchange);
+      if (peer.exchange) answering.fetch_sub(1, std::memory_order_relaxed);
+      peer.exchange.reset();
       PendingPtr pending = std::move((*exchange)->pending);
       if ((*exchange)->state != Exchange::done || (*exchange)->response.stream) gone = std::move(pending);
     }
@@ -256,18 +342,15 @@ struct HttpServer::Impl {
     std::vector<PendingPtr> gone;
     {
       const std::scoped_lock lock(mutex);
-      for (const ExchangePtr& e : exchanges) {
-        if (!e->pending || !is_under_way(*e) || now - e->begun < kLongRequest) continue;
-        pollfd p{e->file, POLLRDHUP, 0};
-        if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR))) gone.push_back(e->pending);
-      }
-      for (auto& [c, peer] : peers) {
-        const bool answering = std::any_of(exchanges.begin(), exchanges.end(),
-                                           [c = c](const ExchangePtr& e) { return e->connection == c; });
-        if (answering) continue;
-        const bool late =
-            peer.has_request ? now - peer.begun > settings.read_timeout : now - peer.since > settings.idle_timeout;
-        if (late) shutdown(peer.file, SHUT_RDWR);
+      for (const auto& [key, peer] : peers) {
+        const std::scoped_lock lock_peer(peer->mutex);
+        if (const Exchange* e = peer->exchange.get()) {
+          if (!e->pending || !is_under_way(*e) || now - e->begun < kLongRequest) continue;
+          pollfd p{peer->file, POLLRDHUP, 0};
+          if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR))) gone.push_back(e->pending);
+        } else if (now - peer->since > (peer->has_request ? settings.read_timeout : settings.idle_timeout)) {
+          shutdown(peer->file, SHUT_RDWR);
+        }
       }
     }
     for (const PendingPtr& p : gone) p->cancel();
@@ -293,68 +376,85 @@ HttpServer::HttpServer(Service& service, const HttpSettings& settings)
     if (listening >= 0) close(listening);
     refuse("cannot listen on {}:{}: {}", settings.host, settings.port, why);
   }
-  unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO;
+  unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO;
   if (found->ai_family == AF_INET6) flags |= MHD_USE_IPv6;
-  std::vector<MHD_OptionItem> options = {
-      {MHD_OPTION_LISTEN_SOCKET, listening, nullptr},
-      {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(settings.max_connections), nullptr},
-      {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(settings.max_header), nullptr},
-      {MHD_OPTION_CONNECTION_TIMEOUT, static_cast<intptr_t>(settings.idle_timeout.count()), nullptr},
-      {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(&Impl::on_completed), impl_.get()},
-      {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(&Impl::on_connection), impl_.get()},
-      {MHD_OPTION_URI_LOG_CALLBACK, reinterpret_cast<intptr_t>(&Impl::on_line), impl_.get()},
-      {MHD_OPTION_UNESCAPE_CALLBACK,
-       reinterpret_cast<intptr_t>(+[](void*, MHD_Connection*, char* text) -> size_t { return std::strlen(text); }),
-       nullptr},
-  };
-  const size_t threads = std::max<size_t>(static_cast<size_t>(settings.threads),
-                                          (settings.max_connections + kConnectionsOfThread - 1) / kConnectionsOfThread);
-  if (threads > 1) options.push_back({MHD_OPTION_THREAD_POOL_SIZE, static_cast<intptr_t>(threads), nullptr});
-  if (!settings.certificate.empty()) {
-    flags |= MHD_USE_TLS;
-    options.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, const_cast<char*>(impl_->settings.certificate.c_str())});
-    options.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, const_cast<char*>(impl_->settings.key.c_str())});
+  const size_t processors = std::max(1u, std::thread::hardware_concurrency());
+  impl_->most_spinners = static_cast<int>(processors / 2);
+  const size_t threads = std::min<size_t>(
+      settings.threads ? static_cast<size_t>(settings.threads) : std::min<size_t>(processors, kMostThreads),
+      settings.max_connections);
+  if (!settings.certificate.empty()) flags |= MHD_USE_TLS;
+  for (size_t i = 0; i < threads; ++i) {
+    const size_t connections = settings.max_connections / threads + (i < settings.max_connections % threads);
+    std::vector<MHD_OptionItem> options = {
+        {MHD_OPTION_LISTEN_SOCKET, i == 0 ? listening : dup(listening), nullptr},
+        {MHD_OPTION_CONNECTION_LIMIT, static_cast<intptr_t>(connections), nullptr},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, static_cast<intptr_t>(settings.max_header), nullptr},
+        {MHD_OPTION_CONNECTION_TIMEOUT, static_cast<intptr_t>(settings.idle_timeout.count()), nullptr},
+        {MHD_OPTION_NOTIFY_COMPLETED, reinterpret_cast<intptr_t>(&Impl::on_completed), impl_.get()},
+        {MHD_OPTION_NOTIFY_CONNECTION, reinterpret_cast<intptr_t>(&Impl::on_connection), impl_.get()},
+        {MHD_OPTION_URI_LOG_CALLBACK, reinterpret_cast<intptr_t>(&Impl::on_line), impl_.get()},
+        {MHD_OPTION_UNESCAPE_CALLBACK,
+         reinterpret_cast<intptr_t>(+[](void*, MHD_Connection*, char* text) -> size_t { return std::strlen(text); }),
+         nullptr},
+    };
+    if (!settings.certificate.empty()) {
+      options.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, const_cast<char*>(impl_->settings.certificate.c_str())});
+      options.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, const_cast<char*>(impl_->settings.key.c_str())});
+    }
+    options.push_back({MHD_OPTION_END, 0, nullptr});
+    auto worker = std::make_unique<Worker>();
+    worker->daemon = MHD_start_daemon(flags, static_cast<uint16_t>(settings.port), nullptr, nullptr, &Impl::on_request,
+                                      impl_.get(), MHD_OPTION_ARRAY, options.data(), MHD_OPTION_END);
+    if (!worker->daemon) {
+      close(static_cast<int>(options[0].value));
+      stop(Clock::now());
+      refuse("the HTTP server cannot start{}",
+             settings.certificate.empty() ? "" : ": are the certificate and the key right?");
+    }
+    worker->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    epoll_event event = {};
+    event.events = EPOLLIN | EPOLLET;  // of no connection: data.ptr is null
+    epoll_ctl(MHD_get_daemon_info(worker->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, EPOLL_CTL_ADD, worker->wake,
+              &event);
+    impl_->workers.push_back(std::move(worker));
   }
-  options.push_back({MHD_OPTION_END, 0, nullptr});
-  impl_->daemon = MHD_start_daemon(flags, static_cast<uint16_t>(settings.port), nullptr, nullptr, &Impl::on_request,
-                                   impl_.get(), MHD_OPTION_ARRAY, options.data(), MHD_OPTION_END);
-  if (!impl_->daemon) {
-    close(listening);
-    refuse("the HTTP server cannot start{}",
-           settings.certificate.empty() ? "" : ": are the certificate and the key right?");
-  }
+  for (const auto& worker : impl_->workers)
+    worker->thread = std::thread([impl = impl_.get(), w = worker.get()] { impl->work(*w); });
   service.on_tick([impl = impl_.get()](Clock::time_point now) { impl->tick(now); });
 }
 
 HttpServer::~HttpServer() { stop(Clock::now()); }
 
 int HttpServer::port() const {
-  const auto* info = MHD_get_daemon_info(impl_->daemon, MHD_DAEMON_INFO_BIND_PORT);
+  const auto* info = MHD_get_daemon_info(impl_->workers[0]->daemon, MHD_DAEMON_INFO_BIND_PORT);
   if (info && info->port) return info->port;
   return impl_->settings.port;
 }
 
 void HttpServer::stop(Clock::time_point until) {
-  if (!impl_->daemon) return;
+  if (impl_->stopped) return;
   impl_->stopping = true;
-  if (const int listening = MHD_quiesce_daemon(impl_->daemon); listening >= 0) close(listening);
-  for (;;) {
+  for (const auto& w : impl_->workers) eventfd_write(w->wake, 1);
+  while (impl_->answering > 0) {
     std::vector<PendingPtr> left;
-    {
+    if (Clock::now() >= until) {
       const std::scoped_lock lock(impl_->mutex);
-      if (impl_->exchanges.empty()) break;
-      if (Clock::now() >= until) {
-        for (const ExchangePtr& e : impl_->exchanges) {
-          if (e->pending) left.push_back(e->pending);
-        }
+      for (const auto& [key, peer] : impl_->peers) {
+        const std::scoped_lock lock_peer(peer->mutex);
+        if (peer->exchange && peer->exchange->pending) left.push_back(peer->exchange->pending);
       }
     }
     for (const PendingPtr& p : left) p->cancel();
     if (Clock::now() >= until + std::chrono::seconds(35)) break;  // the longest task of the background
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  MHD_stop_daemon(impl_->daemon);
-  impl_->daemon = nullptr;
+  impl_->stopped = true;
+  for (const auto& w : impl_->workers) {
+    if (w->thread.joinable()) w->thread.join();
+    MHD_stop_daemon(w->daemon);
+    close(w->wake);
+  }
 }
 
 }  // namespace sconce::server

@@ -19,7 +19,7 @@ namespace sconce::server {
 struct HttpSettings {
   std::string host = "127.0.0.1";
   int port = 8000;  // 0: any that is free
-  int threads = 1;  // that read and write, or more (Note [Connections of a thread]); models have their own
+  int threads = 0;  // that read and write (Note [Threads of HTTP]); 0: as many as processors. Models have their own
   size_t max_body = 64 << 20;
   size_t max_header = 32 << 10;
   unsigned max_connections = 1000;
