@@ -15,6 +15,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/library.h"
 #include "server/http/http_server.h"
+#include "server/run/code_pages.h"
 #ifdef SCONCE_SERVER_GRPC
 #include "server/grpc/grpc_server.h"
 #endif
@@ -207,6 +208,7 @@ int serve(Options& o) {
     service.stop(Clock::now());
     return 1;
   }
+  give_back_code();
   log.info("ready").field("models", service.repository().models().size());
   for (;;) {
     int signal = 0;

@@ -8,6 +8,7 @@
 #include "sconce/api/compile/inference.h"
 #include "sconce/base/mapped_files.h"
 #include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/kernels/cpu/engine/scratch_memory.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/archive/verify.h"
@@ -16,6 +17,7 @@
 #include "sconce/serialization/file/file_bytes.h"
 #include "sconce/serialization/lite/lite.h"
 #include "sconce/tensor/memory/allocator.h"
+#include "server/run/code_pages.h"
 
 namespace sconce::server {
 namespace {
@@ -248,14 +250,14 @@ JobPtr Model::submit(InferRequest request, const std::string& method_name, Clock
   return job;
 }
 
-// Called with the lock. Note [Short calls]
-bool Model::runs_at_once(const Job& job) const {
 std::optional<Failure> Model::full() const {
   const std::scoped_lock lock(mutex_);
   if (static_cast<int64_t>(queue_.size()) < config_.queue) return {};
   return Failure(Code::exhausted, fmt::format("model '{}': {} requests wait already", name(), queue_.size()));
 }
 
+// Called with the lock. Note [Short calls]
+bool Model::runs_at_once(const Job& job) const {
   if (!queue_.empty() || busy_ >= config_.instances) return false;
   if (job.rows && config_.batch_delay.count() && job.rows < config_.max_batch_size) return false;  // waits for others
   return job.method->is_short(job.args);
@@ -294,13 +296,17 @@ void Model::cancel(const JobPtr& job) {
   answer(job, Failure(Code::cancelled, "the client has gone"));
 }
 
-// Called with the lock. Weights that plans have packed would lie in memory twice. Pages of the file that nobody has written
-// to are given back, and read again where they are needed; now and then, while no call runs that could write.
-void Model::give_back_file() {
+// Called with the lock. The load, and calls before there is a plan, need memory that later calls do not; and weights that
+// plans have packed would lie in memory twice. So it is given back, now and then, while no call runs: pages of the file that
+// nobody has written to, and of code, which are read again where they are needed; scratch memory; what allocators cache
+// (also for the thread that calls this: an instance, if there was one).
+void Model::give_back_memory() {
   if (runs_ < give_back_at_ || busy_ > 0) return;
-  give_back_at_ *= 10;
+  give_back_at_ *= 3;
   give_back_pages(file_->bytes().data(), file_->bytes().size());
-  release_cached_memory();  // of the load, and of calls before there was a plan
+  give_back_scratch();
+  release_cached_memory();
+  give_back_code();
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
@@ -310,7 +316,7 @@ void Model::expire(Clock::time_point now) {
   std::vector<JobPtr> late, running;
   {
     const std::scoped_lock lock(mutex_);
-    give_back_file();
+    give_back_memory();
     late = queue_.remove_if([&](const Job& j) { return j.deadline <= now; });
     for (const JobPtr& job : late) queued_bytes_ -= job->bytes;
     stats_->waiting.fetch_sub(static_cast<int64_t>(late.size()), std::memory_order_relaxed);
@@ -368,6 +374,7 @@ void Model::work() {
     lock.unlock();
     jobs.clear();  // what they hold may take a while to end
     lock.lock();
+    give_back_memory();
   }
 }
 

@@ -74,7 +74,7 @@ class Model : public std::enable_shared_from_this<Model> {
   // False: the slice was not enough, and nothing has been answered.
   bool run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<Batch>& batch, bool sliced = false);
   void answer(const JobPtr& job, Answer answer);
-  void give_back_file();
+  void give_back_memory();
   bool runs_at_once(const Job& job) const;
   std::shared_ptr<Batch> begin(const std::vector<JobPtr>& jobs,
                                std::chrono::nanoseconds slice = std::chrono::nanoseconds::max());
@@ -86,7 +86,7 @@ class Model : public std::enable_shared_from_this<Model> {
   const std::shared_ptr<ModelStats> stats_;
   std::map<std::string, std::unique_ptr<Method>> methods_;
   std::shared_ptr<const FileBytes> file_;
-  uint64_t runs_ = 0, give_back_at_ = 3;  // see give_back_file
+  uint64_t runs_ = 0, give_back_at_ = 3;  // see give_back_memory
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

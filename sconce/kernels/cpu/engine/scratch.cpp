@@ -1,11 +1,14 @@
 #include "sconce/kernels/cpu/engine/scratch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "sconce/base/budget.h"
 #include "sconce/base/thread_exit.h"
+#include "sconce/kernels/cpu/engine/scratch_memory.h"
 #include "sconce/tensor/memory/memory_source.h"
 
 namespace sconce {
@@ -40,7 +43,13 @@ thread_local constinit ThreadExit free_blocks{[]() noexcept {
   thread_blocks = nullptr;
 }};
 
+// How often give_back_scratch was called, and how often when this thread last did what it asks for.
+constinit std::atomic<unsigned> wanted_back{0};
+thread_local constinit unsigned given_back = 0;
+
 }  // namespace
+
+void give_back_scratch() noexcept { wanted_back.fetch_add(1, std::memory_order_relaxed); }
 
 thread_local constinit Scratch::Top Scratch::top{};
 
@@ -74,7 +83,9 @@ void Scratch::release() {
   }
   if (block_ != 0 || used_ != 0) return;
   size_t held = 0, count = 0;
-  while (count < blocks.size() && held + blocks[count].size <= most_kept) held += blocks[count++].size;
+  const unsigned wanted = wanted_back.load(std::memory_order_relaxed);
+  const bool keeps = std::exchange(given_back, wanted) == wanted;
+  while (keeps && count < blocks.size() && held + blocks[count].size <= most_kept) held += blocks[count++].size;
   blocks.shrink(count);
   if (count == 0) top = {};
 }
