@@ -184,6 +184,8 @@ InferRequest read_infer_request(std::string_view body, size_t json_size, const S
   in.object([&](const std::string& key) {
     if (key == "id") {
       request.id = take_text(in);
+    } else if (key == "model_name") {
+      take_text(in);  // KServe's client says it again: it is the path's
     } else if (key == "parameters") {
       request.parameters = read_parameters(in);
     } else if (key == "inputs") {

@@ -25,6 +25,12 @@ std::string refusal(const std::string& json, const std::string& binary = {}) {
 }
 std::string input(const std::string& members) { return R"({"inputs":[{"name":"x",)" + members + "}]}"; }
 
+TEST(InferRequest, TheModelsNameMayBeSaidAgain) {  // KServe's client does
+  EXPECT_EQ(refusal(R"({"model_name":"net","inputs":[]})"), "");
+  EXPECT_NE(refusal(R"({"model_name":1,"inputs":[]})"), "");
+  EXPECT_NE(refusal(R"({"model":"net","inputs":[]})"), "");
+}
+
 TEST(InferRequest, JsonOfEveryDatatype) {
   for (const char* datatype : {"BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16",
                                "BF16", "FP32", "FP64"}) {
