@@ -15,7 +15,15 @@ dpkg-deb -f "$package" Depends | grep -q libmicrohttpd
 dpkg --root="$folder/installed" --force-depends --force-not-root --force-script-chrootless -i "$package" >"$folder/dpkg.log" 2>&1 || { cat "$folder/dpkg.log"; exit 1; }
 "$folder/installed/usr/bin/sconce" --version
 "$folder/installed/usr/bin/sconce" serve --version
-test -f "$folder/installed/usr/lib/systemd/system/sconce-server.service"
+# The unit, with its program where it is installed here.
+unit=$folder/installed/usr/lib/systemd/system/sconce-server.service
+sed "s#=/usr/bin/#=$folder/installed/usr/bin/#" "$unit" >"$folder/sconce-server.service"
+if command -v systemd-analyze >/dev/null; then
+  systemd-analyze verify --man=no "$folder/sconce-server.service" >"$folder/unit.log" 2>&1 || { cat "$folder/unit.log"; exit 1; }
+  test ! -s "$folder/unit.log" || { cat "$folder/unit.log"; exit 1; }
+else
+  echo "the unit is not verified: systemd-analyze is not installed"
+fi
 dpkg --root="$folder/installed" --force-not-root --force-script-chrootless -r sconce >>"$folder/dpkg.log" 2>&1
 left=$(find "$folder/installed" -path "$folder/installed/var" -prune -o -type f -print)
 test -z "$left" || { echo "left behind: $left"; exit 1; }
