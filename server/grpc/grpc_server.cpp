@@ -11,6 +11,7 @@
 #include "inference.grpc.pb.h"
 #include "server/protocol/datatype.h"
 #include "server/run/generation.h"
+#include "server/run/spinner.h"
 
 namespace sconce::server {
 namespace {
@@ -125,6 +126,13 @@ InferRequest read_request(const inference::ModelInferRequest& m, const SharedMem
       refuse("input '{}': there is no datatype '{}'", t.name, t.datatype.substr(0, 40));
     Parameters parameters = read_parameters(in.parameters());
     const auto place = take_shared_place(t.name, parameters);
+    // KServe's client says here, too, what HTTP has to be told.
+    if (const auto at = parameters.find("binary_data_size");
+        at != parameters.end() && raw < m.raw_input_contents_size()) {
+      if (at->second != Parameter(static_cast<int64_t>(m.raw_input_contents(raw).size())))
+        refuse("input '{}': binary_data_size is not that of its raw_input_contents", t.name);
+      parameters.erase(at);
+    }
     refuse_rest(fmt::format("input '{}'", t.name), parameters);
     if (place) {
       if (in.has_contents()) refuse("input '{}' has contents and a place in shared memory", t.name);
@@ -152,6 +160,10 @@ InferRequest read_request(const inference::ModelInferRequest& m, const SharedMem
       parameters.erase(at);
     }
     o.shared = take_shared_place(o.name, parameters);
+    if (const auto at = parameters.find("binary_data"); at != parameters.end()) {  // they always are
+      if (at->second != Parameter(true)) refuse("output '{}' is bytes: it has raw_output_contents", o.name);
+      parameters.erase(at);
+    }
     refuse_rest(fmt::format("output '{}'", o.name), parameters);
     request.outputs.push_back(std::move(o));
   }
@@ -207,6 +219,7 @@ struct Shared {
   Service& service;
   Endpoint& endpoint;
   grpc::ServerCompletionQueue& queue;
+  mutable bool answered = false;  // a call, by the queue's thread itself; only that one looks
 
   bool is_allowed(const ServerContext& c) const {
     const auto& metadata = c.client_metadata();
@@ -307,6 +320,7 @@ class InferCall {
       wanted_ = request.outputs;
       request_.Clear();
       JobPtr job = service.infer(std::move(request), [this](Answer answer) { finish(std::move(answer)); });
+      shared_.answered = job->answered.load();
       release_after([&] {
         if (!finished_) job_ = std::move(job);
       });
@@ -727,9 +741,24 @@ struct GrpcServer::Impl {
   std::thread thread;
   int port = 0;
 
+  // Note [Spinning]
   void work() {
+    Spinner spinner;
     void* tag = nullptr;
-    for (bool ok = false; queue->Next(&tag, &ok);) static_cast<Event*>(tag)->handle(ok);
+    bool ok = false;
+    for (;;) {
+      auto next = grpc::CompletionQueue::TIMEOUT;
+      if (shared && shared->answered) {
+        shared->answered = spinner.spin([&] {
+          next = queue->AsyncNext(&tag, &ok, gpr_inf_past(GPR_CLOCK_MONOTONIC));
+          return next != grpc::CompletionQueue::TIMEOUT;
+        });
+      }
+      if (next == grpc::CompletionQueue::TIMEOUT)
+        next = queue->Next(&tag, &ok) ? grpc::CompletionQueue::GOT_EVENT : grpc::CompletionQueue::SHUTDOWN;
+      if (next == grpc::CompletionQueue::SHUTDOWN) return;
+      static_cast<Event*>(tag)->handle(ok);
+    }
   }
 };
 
@@ -757,7 +786,7 @@ GrpcServer::GrpcServer(Service& service, const GrpcSettings& settings) : impl_(s
     impl_->work();
     refuse("cannot listen on {} for gRPC", address);
   }
-  impl_->shared = std::make_unique<Shared>(Shared{service, impl_->endpoint, *impl_->queue});
+  impl_->shared = std::make_unique<Shared>(Shared{service, impl_->endpoint, *impl_->queue, false});
   wait_for_all(*impl_->shared);
   impl_->thread = std::thread([impl = impl_.get()] { impl->work(); });
 }

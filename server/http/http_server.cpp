@@ -15,24 +15,19 @@
 
 #include "server/http/event_stream.h"
 #include "server/http/router.h"
+#include "server/run/spinner.h"
 
 namespace sconce::server {
 namespace {
 
 // Note [Threads of HTTP]
 // Each thread runs a daemon of libmicrohttpd of its own, by MHD_run_wait; all listen on one socket. So the threads are as many as
-// processors, and a thread may look for the next request before it sleeps: to wake it costs an idle processor tens of
-// microseconds, more than all else that is done for a small model. It looks for kSpin, and only
-// - after a request that it has answered itself (Note [Short calls]): the processor is not wanted by an instance;
-// - if another processor is left for the client, and for instances: half of them may have such threads;
-// - if that has been worth it: when it was in vain kMostMisses times, only one of kRetryAfter times more.
+// processors, and decide themselves when to sleep (Note [Spinning]).
 //
 // libmicrohttpd 0.9.75 takes up to 128 events at a time, and when it got as many it waits for more before it looks at them: 128
 // connections that are ready at once would stand still until another one is. So a thread with many waits by itself,
 // and calls MHD_run, which waits for nothing.
 constexpr size_t kMostEvents = 120;
-constexpr auto kSpin = std::chrono::microseconds(50);
-constexpr unsigned kMostMisses = 4, kRetryAfter = 64;
 constexpr int kStopLooks = 5;       // milliseconds between looks whether all is over, when the server stops
 constexpr size_t kMostThreads = 8;  // unless more are asked for
 constexpr size_t kStreamBlock = 4096;
@@ -59,7 +54,7 @@ struct Worker {
   int wake = -1;  // an eventfd, which the daemon waits for beside its own files; it takes it for nothing of its own
   // For the thread itself.
   size_t connections = 0;
-  unsigned misses = 0;
+  Spinner spinner;
   bool answered = false;  // a request, without another thread, since this was set to false
 };
 thread_local Worker* this_worker = nullptr;
@@ -102,8 +97,6 @@ struct HttpServer::Impl {
   const HttpSettings settings;
   Router router;
   std::vector<std::unique_ptr<Worker>> workers;
-  int most_spinners = 0;
-  std::atomic<int> spinners{0};
   std::mutex mutex;
   std::unordered_map<Peer*, std::unique_ptr<Peer>> peers;
   std::atomic<size_t> answering{0};  // requests
@@ -120,8 +113,14 @@ struct HttpServer::Impl {
         MHD_run_wait(w.daemon, wait);
       else
         run_many(w, wait);
-      while (w.answered && !stopping && may_spin(w)) spin(w);
-      w.answered = false;
+      while (w.answered && !stopping) {
+        w.answered = false;
+        const bool found = w.spinner.spin([&] {
+          MHD_run_wait(w.daemon, 0);
+          return w.answered;
+        });
+        if (!found) break;
+      }
     }
   }
   static void run_many(const Worker& w, int wait) {
@@ -132,24 +131,6 @@ struct HttpServer::Impl {
     if (wait != 0) poll(&p, 1, wait);
     MHD_run(w.daemon);
   }
-  bool may_spin(Worker& w) {
-    if (w.misses < kMostMisses) return true;
-    if (++w.misses < kMostMisses + kRetryAfter) return false;
-    w.misses = kMostMisses - 1;
-    return true;
-  }
-  // Looks for the next request, for a while; w.answered says whether it was answered here, too.
-  void spin(Worker& w) {
-    w.answered = false;
-    if (spinners.fetch_add(1) < most_spinners) {
-      const Clock::time_point end = Clock::now() + kSpin;
-      do MHD_run_wait(w.daemon, 0);
-      while (!w.answered && !stopping && Clock::now() < end);
-      w.misses = w.answered ? 0 : w.misses + 1;
-    }
-    spinners.fetch_sub(1);
-  }
-
   static MHD_Result on_request(void* self, MHD_Connection* c, const char* url, const char* method, const char*,
                                const char* data, size_t* size, void** state) noexcept {
     try {
@@ -379,7 +360,6 @@ HttpServer::HttpServer(Service& service, const HttpSettings& settings)
   unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO;
   if (found->ai_family == AF_INET6) flags |= MHD_USE_IPv6;
   const size_t processors = std::max(1u, std::thread::hardware_concurrency());
-  impl_->most_spinners = static_cast<int>(processors / 2);
   const size_t threads = std::min<size_t>(
       settings.threads ? static_cast<size_t>(settings.threads) : std::min<size_t>(processors, kMostThreads),
       settings.max_connections);
