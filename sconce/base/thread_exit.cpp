@@ -30,7 +30,7 @@ struct Key {
 bool try_at_thread_exit(ThreadExit& action) noexcept {
   if (action.registered) return true;
   static const Key key;
-  if (!first && (!key.made || pthread_setspecific(key.key, static_cast<const void*>(&first)) != 0)) return false;
+  if (!first && (!key.made || pthread_setspecific(key.key, &first) != 0)) return false;
   action.next = first;
   action.registered = true;
   first = &action;

@@ -16,7 +16,7 @@ OutSpec sampled_spec(const Tensor& input, const Tensor& grid, int rank, int64_t 
                      bool align_corners) {
   grid_sampling(input, grid, rank, mode, padding, align_corners);
   OutSpec spec{Dims(input.sizes()), input.dtype()};
-  for (int d = 0; d < rank; ++d) spec.sizes[static_cast<size_t>(2 + d)] = grid.size(1 + d);
+  for (int d = 0; d < rank; ++d) spec.sizes[static_cast<size_t>(d) + 2] = grid.size(1 + d);
   return spec;
 }
 

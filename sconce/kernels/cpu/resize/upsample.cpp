@@ -183,7 +183,7 @@ OutSpec resized_spec(const Tensor& self, int rank, IntList output_size) {
   SCONCE_CHECK(self.dim() == rank + 2, "It is expected input_size equals to {}, but got size {}", rank + 2, self.dim());
   OutSpec spec{Dims(self.sizes()), self.dtype(), suggested_format(self)};
   for (int i = 0; i < rank; ++i) {
-    spec.sizes[static_cast<size_t>(2 + i)] = output_size[static_cast<size_t>(i)];
+    spec.sizes[static_cast<size_t>(i) + 2] = output_size[static_cast<size_t>(i)];
     SCONCE_CHECK(self.size(2 + i) > 0 && output_size[static_cast<size_t>(i)] > 0,
                  "Input and output sizes should be greater than 0, but got input {} output {}", self.sizes(),
                  output_size);

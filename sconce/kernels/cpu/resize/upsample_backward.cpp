@@ -22,7 +22,7 @@ OutSpec backward_spec(const Tensor& grad_output, int rank, IntList output_size, 
                  "Input and output sizes should be greater than 0, but got input {} output {}", input_size,
                  output_size);
   }
-  for (size_t i = 0; i < static_cast<size_t>(rank + 2); ++i) {
+  for (size_t i = 0; i < static_cast<size_t>(rank) + 2; ++i) {
     const int64_t expected = i < 2 ? input_size[i] : output_size[i - 2];
     SCONCE_CHECK(
         grad_output.sizes()[i] == expected,

@@ -47,7 +47,8 @@ int operator_number(const char* name) {
 }
 
 void throw_reported(Device device) {
-  ErrorWord* word = words[static_cast<size_t>(device.index < 0 ? current_index() : device.index)].load();
+  const int index = device.index < 0 ? current_index() : device.index;
+  ErrorWord* word = words[static_cast<size_t>(index)].load();
   if (!word || __atomic_load_n(&word->operator_number, __ATOMIC_ACQUIRE) == 0) [[likely]]
     return;
   const int number = __atomic_exchange_n(&word->operator_number, 0, __ATOMIC_ACQ_REL);
