@@ -50,6 +50,6 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
 }
 
 WorkersAwake::WorkersAwake() noexcept : counts_(false) {}
-WorkersAwake::~WorkersAwake() = default;
+WorkersAwake::~WorkersAwake() {}  // not defaulted: elsewhere it does something
 
 }  // namespace sconce

@@ -71,7 +71,7 @@ class Writer {
   }
   static std::string number_or_tensor(const Operand& v) { return v.kind == Kind::mask ? tensor(v) : v.text; }
 
-  Operand arithmetic(const char* sign, Operand a, Operand b) {
+  Operand arithmetic(const char* sign, const Operand& a, const Operand& b) {
     const bool tensors = a.is_tensor() || b.is_tensor();
     const Kind kind = tensors ? Kind::tensor : Kind::number;
     if (!tensors || a.is_tensor()) return {kind, infix(sign, a, b)};
@@ -257,12 +257,13 @@ class Case {
         first = arguments[i].name;
     }
     if (first.empty()) throw Unwritable{};
-    common = first + ".dtype";
+    const std::string own = first + ".dtype";
+    common = own;
     for (size_t i = 0; i < arguments.size() && case_.dtype != DTypeRule::self; ++i) {
       if (!(case_.promoting >> i & 1) || arguments[i].name == first) continue;
       if (!arguments[i].type->is(TypeKind::tensor) && !arguments[i].type->is(TypeKind::number)) throw Unwritable{};
       const std::string pair = fmt::format("result_type({}, {})", first, arguments[i].name);
-      common = common == first + ".dtype" ? pair : fmt::format("promote_types({}, {})", common, pair);
+      common = common == own ? pair : fmt::format("promote_types({}, {})", common, pair);
     }
     std::string text = "d = " + common + "\n";
     const bool floating = case_.dtype == DTypeRule::floating || case_.dtype == DTypeRule::wide;

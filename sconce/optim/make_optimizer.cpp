@@ -22,7 +22,7 @@ constexpr Maker kMakers[] = {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(std::string_view name, ParamGroups params, Options options) {
+std::unique_ptr<Optimizer> make_optimizer(std::string_view name, ParamGroups params, const Options& options) {
   std::string known;
   for (const Maker& maker : kMakers) {
     if (maker.name == name) return maker.make(std::move(params), options);

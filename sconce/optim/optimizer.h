@@ -110,6 +110,7 @@ class SCONCE_API Optimizer {
 };
 
 // "Adam" -> an optimiser of that kind. Throws Error (value) for unknown names.
-SCONCE_API std::unique_ptr<Optimizer> make_optimizer(std::string_view name, ParamGroups params, Options options = {});
+SCONCE_API std::unique_ptr<Optimizer> make_optimizer(std::string_view name, ParamGroups params,
+                                                     const Options& options = {});
 
 }  // namespace sconce::optim

@@ -122,7 +122,7 @@ class SCONCE_API CosineAnnealingWarmRestarts final : public LRScheduler {
 class SCONCE_API LambdaLR final : public LRScheduler {
  public:
   using Lambda = std::function<double(int64_t epoch)>;
-  LambdaLR(Optimizer& optimizer, Lambda lr_lambda, int64_t last_epoch = -1);
+  LambdaLR(Optimizer& optimizer, const Lambda& lr_lambda, int64_t last_epoch = -1);
   LambdaLR(Optimizer& optimizer, std::vector<Lambda> lr_lambdas, int64_t last_epoch = -1);  // one per group
   std::string_view name() const override { return "LambdaLR"; }
 

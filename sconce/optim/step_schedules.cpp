@@ -145,8 +145,8 @@ void PolynomialLR::visit(StateFields& fields) {
   LRScheduler::visit(fields);
 }
 
-LambdaLR::LambdaLR(Optimizer& optimizer, Lambda lr_lambda, int64_t last_epoch)
-    : LambdaLR(optimizer, std::vector<Lambda>(optimizer.param_groups().size(), std::move(lr_lambda)), last_epoch) {}
+LambdaLR::LambdaLR(Optimizer& optimizer, const Lambda& lr_lambda, int64_t last_epoch)
+    : LambdaLR(optimizer, std::vector<Lambda>(optimizer.param_groups().size(), lr_lambda), last_epoch) {}
 LambdaLR::LambdaLR(Optimizer& optimizer, std::vector<Lambda> lr_lambdas, int64_t last_epoch)
     : LRScheduler(optimizer, last_epoch), lambdas_(std::move(lr_lambdas)) {
   SCONCE_CHECK_AS(value, lambdas_.size() == group_count(), "Expected {} lr_lambdas, but got {}", group_count(),

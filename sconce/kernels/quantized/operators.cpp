@@ -17,7 +17,7 @@ const Tensor& reals(const Tensor& self) {
                dtype_legacy_name(self.dtype()));
   SCONCE_CHECK_AS(not_implemented, self.device().type == DeviceType::cpu,
                   "quantised tensors are on the CPU only, not on {}", to_string(self.device()));
-  return self;
+  return self;  // NOLINT(bugprone-return-const-ref-from-parameter): the caller's, which outlives the call
 }
 
 // Tensors that are asked for a quantizer without having one are refused as by a missing kernel.
