@@ -14,7 +14,7 @@ class AccumulateGrad;
 struct TensorHooks;
 struct RetainedGrad;
 
-struct AutogradState final : ViewMeta {
+struct SCONCE_API AutogradState final : ViewMeta {
   AutogradState();
   ~AutogradState() override;
 

@@ -217,7 +217,7 @@ TaskPtr make_task(const BuildSite& site, std::vector<Value> args, RunOptions opt
   task->args = std::move(args);
   task->modes = thread_modes;
   if (Budget* budget = Budget::active()) task->budget = budget->shared_from_this();
-  task->options = std::move(options);
+  task->options = options;
   return task;
 }
 
@@ -232,7 +232,7 @@ struct Forgetter {
 }  // namespace
 
 Value start_fork(const BuildSite& site, std::vector<Value> args, RunOptions options) {
-  TaskPtr task = make_task(site, std::move(args), std::move(options));
+  TaskPtr task = make_task(site, std::move(args), options);
   task->future = make_ref<Future>(site.type);
   Ref<Future> future = task->future;
   Pool::instance().add(std::move(task));
@@ -249,7 +249,7 @@ Value make_await(const BuildSite& site, std::vector<Value> args, RunOptions opti
   Pool& pool = Pool::instance();  // before its Forgetter
   Ref<Future> future = make_ref<Future>(site.type);
   future->then([held = std::make_shared<Forgetter>(future.get())](Future&) {});
-  pool.add_lazy(future.get(), make_task(site, std::move(args), std::move(options)));
+  pool.add_lazy(future.get(), make_task(site, std::move(args), options));
   return future;
 }
 

@@ -1,6 +1,7 @@
 #include "sconce/passes/analysis/constant_values.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <new>
@@ -68,8 +69,9 @@ bool is_same_value(const sconce::Value& a, const sconce::Value& b) {
     case Tag::string:
       return a.to_string_ref() == b.to_string_ref();
     case Tag::complex: {
+      const auto bits = [](double part) { return std::bit_cast<uint64_t>(part); };
       const std::complex<double> x = a.to_complex(), y = b.to_complex();
-      return std::memcmp(&x, &y, sizeof x) == 0;
+      return bits(x.real()) == bits(y.real()) && bits(x.imag()) == bits(y.imag());
     }
     case Tag::list:
       return a.type() == b.type() && is_same_sequence(a.to_list().values(), b.to_list().values());

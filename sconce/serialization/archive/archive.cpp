@@ -46,7 +46,7 @@ class ArchiveContext final : public PickleContext {
   Value build(TypePtr type, Value state) override {
     Ref<Object> object = make_ref<Object>(type);
     if (ir::Function* set_state = ir::find_method(type, "__setstate__")) {
-      if (options_.run_setstate) set_state_of(object, *set_state, std::move(state));
+      if (options_.run_setstate) set_state_of(object, *set_state, state);
       return object;
     }
     SCONCE_CHECK(state.is_dict(), "{}: an object of class '{}' has no dict of attributes", records_.name(),
@@ -63,7 +63,7 @@ class ArchiveContext final : public PickleContext {
 
  private:
   // The one thing of a file that runs while it is loaded.
-  void set_state_of(const Ref<Object>& object, ir::Function& set_state, Value state) {
+  void set_state_of(const Ref<Object>& object, ir::Function& set_state, const Value& state) {
     const std::vector<Argument>& arguments = set_state.schema().arguments;
     const TypePtr type = object->type();
     SCONCE_CHECK(arguments.size() == 2, "{}: __setstate__ of class '{}' takes {} arguments, not 2", records_.name(),

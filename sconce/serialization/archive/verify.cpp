@@ -91,7 +91,8 @@ class Verifier {
   }
 
   std::string reason(const Error& error) const {
-    const std::string message = error.message(), prefix = file_->name() + ": ";
+    const std::string& message = error.message();
+    const std::string prefix = file_->name() + ": ";
     return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
   }
 

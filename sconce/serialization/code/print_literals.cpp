@@ -38,7 +38,7 @@ std::optional<std::string> joined(const std::vector<Value>& items, const TypeTex
   return out;
 }
 
-std::string annotated(TypePtr type, std::string text, bool told, const TypeText& type_text) {
+std::string annotated(TypePtr type, const std::string& text, bool told, const TypeText& type_text) {
   return told ? text : "annotate(" + type_text(type) + ", " + text + ")";
 }
 
