@@ -24,6 +24,7 @@
 #include "sconce/executor/probe.h"
 #include "sconce/executor/steps.h"
 #include "sconce/executor/tails.h"
+#include "sconce/executor/write_back.h"
 #include "sconce/kernels/cpu/gemm/packed_weights.h"
 #include "sconce/loops/fuse.h"
 #include "sconce/tensor/memory/write_count.h"
@@ -895,8 +896,14 @@ class Builder {
 
 std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, const PlanSettings& settings) {
   std::vector<BlockId> read = tape.read;
+  shadow_writes(tape);
   functionalize(tape);
+  read_unwritten_originals(tape);
   eliminate_dead_nodes(tape);
+  if (has_large_shadow(tape)) {
+    why = "writes to a part of a large tensor that it was given";
+    return nullptr;
+  }
   std::optional<PackLater> later;
   if (settings.packs_later && !settings.gives_back) later.emplace();
   if (tape.device.type == DeviceType::cpu) {

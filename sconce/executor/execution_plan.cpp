@@ -10,7 +10,9 @@
 #include "sconce/codegen/maker.h"
 #include "sconce/executor/device/plan_graph.h"
 #include "sconce/executor/probe.h"
+#include "sconce/executor/write_back.h"
 #include "sconce/tensor/backend.h"
+#include "sconce/tensor/copy.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/memory/write_count.h"
 
@@ -237,7 +239,7 @@ void Plan::find_dense() {
                         std::all_of(tape_.output.items.begin(), tape_.output.items.end(),
                                     [](const Output& item) { return item.kind == Output::Kind::tensor; });
   if (tape_.inputs.empty() || tape_.inputs.size() > kDenseInputs || tape_.nodes.size() > kDenseNodes ||
-      tape_.check_results || !(is_tensor || is_tuple))
+      tape_.check_results || !tape_.write_backs.empty() || !(is_tensor || is_tuple))
     return;
   const Tensor& first = tape_.twin(tape_.inputs[0]);
   const auto is_alike = [&](ValueId v) {
@@ -332,6 +334,8 @@ Value Plan::run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const 
     f.tensors[v] = Tensor(Ref<TensorImpl>::share(inputs[i]));
     f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
   }
+  SCONCE_CHECK(tape_.write_backs.empty() || are_apart(tape_, f.tensors),
+               "a plan: a tensor that is written shares memory with another one");
   // A frame whose step threw is not used again: tensors of the call may be in it.
   if (is_timed) [[unlikely]] {
     if (is_on_device()) place_arena(f);
@@ -342,6 +346,10 @@ Value Plan::run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const 
   } else {
     const WorkersAwake awake;
     run_steps(f);
+  }
+  for (const WriteBack& back : tape_.write_backs) {
+    copy_tensor(f.tensors[back.outside], f.tensors[back.inside]);
+    f.tensors[back.outside].bump_version();
   }
   Value made = result(f, tape_.output);
   for (const ValueId v : tape_.inputs) f.tensors[v] = {};

@@ -12,11 +12,6 @@ bool same_place(const TapeValue& a, const TapeValue& b) {
   return a.block == b.block && a.offset == b.offset && same_geometry(a.twin, b.twin);
 }
 
-void for_each_output(Output& output, const std::function<void(ValueId&)>& f) {
-  if (output.kind == Output::Kind::tensor) f(output.value);
-  for (Output& item : output.items) for_each_output(item, f);
-}
-
 class Functionalizer {
  public:
   explicit Functionalizer(Tape& tape) : tape_(tape), makers_(tape.values.size(), kNone) {
@@ -101,7 +96,7 @@ class Functionalizer {
         for (ValueId& v : later.pointwise->inputs) renamed(v);
       }
     }
-    for_each_output(tape_.output, renamed);
+    tape_.each_output(renamed);
   }
 
   Tape& tape_;

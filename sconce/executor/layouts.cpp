@@ -36,15 +36,10 @@ class Assignment {
     std::vector<TapeNode> before = std::move(tape_.nodes);
     tape_.nodes.clear();
     for (TapeNode& node : before) place(std::move(node));
-    for_each_output(tape_.output, [&](ValueId& v) { v = seen_as(v, false); });
+    tape_.each_output([&](ValueId& v) { v = seen_as(v, false); });
   }
 
  private:
-  static void for_each_output(Output& output, const std::function<void(ValueId&)>& f) {
-    if (output.kind == Output::Kind::tensor) f(output.value);
-    for (Output& item : output.items) for_each_output(item, f);
-  }
-
   bool is_moved(ValueId v) const { return original_.count(v) != 0; }
 
   // The value as the program has it, or with channels innermost; rearranged if it lies otherwise.

@@ -64,6 +64,11 @@ bool is_nondeterministic(const Op& op) {
                                    !schema.returns.empty() && !ir::is_mutable(schema.returns[0].type));
 }
 
+bool holds_already(const Value& object, size_t slot, const Value& v) {
+  const Value& known = object.to_object().slot(slot);
+  return v.is_tensor() && known.is_tensor() && known.to_tensor().is_same(v.to_tensor());
+}
+
 void for_each_tensor(const Value& v, const std::function<void(const Tensor&)>& f) {
   if (v.is_tensor()) return f(v.to_tensor());
   if (v.is_list()) {
@@ -194,8 +199,12 @@ void Recorder::before(const runtime::Code& code, size_t instruction, const Value
     case Opcode::borrow_attr:
     case Opcode::get_slot:
       return learn_attribute(at(i.b), static_cast<size_t>(i.integer));
-    case Opcode::set_attr_word:
     case Opcode::set_attr:
+      // The tensor that is there already, as behind self.n += 1.
+      if (is_outside(at(i.a)) && !holds_already(at(i.a), static_cast<size_t>(i.integer), at(i.b)))
+        give_up("writes an attribute");
+      return;
+    case Opcode::set_attr_word:
     case Opcode::set_slot:
       if (is_outside(at(i.a))) give_up("writes an attribute");
       return;
@@ -392,11 +401,15 @@ bool Recorder::take_results(TapeNode& node, const Value* returns, const std::vec
 // A number that a program keeps as a tensor: a plan may rely on its elements, and is dropped when they are written.
 bool Recorder::is_small_constant(ValueId v) const {
   constexpr int64_t kMostElements = 64;
-  return tape_.is_constant(v) && tape_.twin(v).numel() <= kMostElements;
+  return tape_.is_constant(v) && tape_.twin(v).numel() <= kMostElements && changed_.count(tape_.block_of(v)) == 0;
 }
 
 void Recorder::learn_fixed(const TapeNode& node) {
   fixed_.resize(tape_.values.size());
+  // What a run writes outside has other elements in the next run.
+  for (const ValueId w : node.writes) {
+    if (tape_.blocks[tape_.block_of(w)].kind != TapeBlock::Kind::made) changed_.insert(tape_.block_of(w));
+  }
   const bool fixed = !node.op->has(Trait::random) &&
                      std::all_of(node.uses.begin(), node.uses.end(),
                                  [&](const TensorUse& u) { return fixed_[u.value] || is_small_constant(u.value); });

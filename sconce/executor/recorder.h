@@ -80,6 +80,7 @@ class Recorder final : public runtime::Observer {
   // By value: its elements follow from sizes and numbers alone, as those of arange(n) or of a traced x.size(0) // 2 do.
   // They are the same in every run of the plan, so that what they decide is, too.
   std::vector<bool> fixed_;
+  std::unordered_set<BlockId> changed_;  // inputs and constants that were written
 };
 
 }  // namespace sconce::executor

@@ -10,6 +10,11 @@ void collect(const Output& output, std::vector<ValueId>& found) {
   for (const Output& item : output.items) collect(item, found);
 }
 
+void change(Output& output, const std::function<void(ValueId&)>& f) {
+  if (output.kind == Output::Kind::tensor) f(output.value);
+  for (Output& item : output.items) change(item, f);
+}
+
 }  // namespace
 
 std::string geometry_text(const Tensor& t) {
@@ -42,7 +47,13 @@ Tensor Tape::constant(ValueId v) const {
 std::vector<ValueId> Tape::outputs() const {
   std::vector<ValueId> found;
   collect(output, found);
+  for (const WriteBack& back : write_backs) found.push_back(back.inside);
   return found;
+}
+
+void Tape::each_output(const std::function<void(ValueId&)>& f) {
+  change(output, f);
+  for (WriteBack& back : write_backs) f(back.inside);
 }
 
 std::string Tape::node_text(NodeId n) const {

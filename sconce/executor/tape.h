@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ struct TapeValue {
   Device device{};     // where the program has it
 };
 
-// Memory that tensors share. Inputs and constants have one each: nothing that is planned writes to them.
+// Memory that tensors share. Inputs and constants have one each: no step of a plan writes to them.
 struct TapeBlock {
   enum class Kind : uint8_t { input, constant, made } kind = Kind::made;
   ValueId first = kNone;  // the value at its origin: the input, the constant, or the first result that lies in it
@@ -90,12 +91,20 @@ struct Output {
   TypePtr type = nullptr, value_type = nullptr;
 };
 
+// What is outside, is written, and gets its elements behind the last step: see write_back.h.
+struct WriteBack {
+  ValueId outside, inside;                          // an input or a constant; what it becomes
+  BlockId shadow;                                   // of the copy that takes its place
+  std::vector<std::pair<ValueId, ValueId>> copies;  // values outside, the same ones in the copy
+};
+
 struct Tape {
   std::vector<TapeValue> values;
   std::vector<TapeBlock> blocks;
   std::vector<TapeNode> nodes;
   std::vector<ValueId> inputs;  // the tensors among the arguments, in the order in which a signature finds them
   Output output;
+  std::vector<WriteBack> write_backs;
   Device device;              // of all tensors but for some on the CPU beside them
   bool draws = false;         // random numbers
   bool records = false;       // autograd saw the calls, and had nothing to record
@@ -110,8 +119,10 @@ struct Tape {
   bool is_constant(ValueId v) const { return blocks[values[v].block].kind == TapeBlock::Kind::constant; }
   // The constant's own elements as the value sees them.
   Tensor constant(ValueId v) const;
-  // The tensors of the output, in order.
+  // The tensors of the output, in order, and then those that are written back.
   std::vector<ValueId> outputs() const;
+  // Calls f for each of them, which may put another one in its place.
+  void each_output(const std::function<void(ValueId&)>& f);
   // One line a node: "%5 = aten::relu(%4)  [2, 64] float32".
   std::string text() const;
   std::string node_text(NodeId n) const;
