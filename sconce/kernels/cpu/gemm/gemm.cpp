@@ -173,8 +173,8 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
   const int64_t row_group = group_of_rows(plan, rows.size());
   int64_t column_block = all_columns;
   if (!plan.packed && rows.size() <= 2 * plan.table.tile_rows) {
-    column_block = panel;                                // used while it is in the first-level cache
-  } else if (plan.packed && row_group >= rows.size()) {  // no part of b is read twice; c is, by the epilogue
+    column_block = panel;    // used while it is in the first-level cache
+  } else if (plan.packed) {  // parts of a are copied once for each block; c is read again, by the epilogue
     column_block = std::max(c_block_bytes / static_cast<int64_t>(sizeof(T)) / row_group & -panel, panel);
   } else if (all_columns * plan.k_block > block_elements) {
     column_block = std::max(block_elements / plan.k_block & -panel, panel);
