@@ -31,6 +31,7 @@ constexpr size_t kMostEvents = 120;
 constexpr int kStopLooks = 5;       // milliseconds between looks whether all is over, when the server stops
 constexpr size_t kMostThreads = 8;  // unless more are asked for
 constexpr size_t kStreamBlock = 4096;
+constexpr unsigned kThorough = 64;                            // one of so many ticks asks about idle connections, too
 constexpr auto kLongRequest = std::chrono::milliseconds(20);  // from here on its client is looked after
 
 // A request and its answer.
@@ -100,6 +101,7 @@ struct HttpServer::Impl {
   std::mutex mutex;
   std::unordered_map<Peer*, std::unique_ptr<Peer>> peers;
   std::atomic<size_t> answering{0};  // requests
+  unsigned ticks = 0;
   std::atomic<bool> stopping{false}, stopped{false};
 
   void work(Worker& w) {
@@ -321,14 +323,20 @@ struct HttpServer::Impl {
   // Requests of clients that have gone; connections that take too long.
   void tick(Clock::time_point now) {
     std::vector<PendingPtr> gone;
+    const bool thorough = ++ticks % kThorough == 0;
+    const auto has_left = [](const Peer& peer) {
+      pollfd p{peer.file, POLLRDHUP, 0};
+      return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR));
+    };
     {
       const std::scoped_lock lock(mutex);
       for (const auto& [key, peer] : peers) {
         const std::scoped_lock lock_peer(peer->mutex);
         if (const Exchange* e = peer->exchange.get()) {
           if (!e->pending || !is_under_way(*e) || now - e->begun < kLongRequest) continue;
-          pollfd p{peer->file, POLLRDHUP, 0};
-          if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR))) gone.push_back(e->pending);
+          if (has_left(*peer)) gone.push_back(e->pending);
+        } else if (thorough && now - peer->since > settings.read_timeout && has_left(*peer)) {
+          shutdown(peer->file, SHUT_RDWR);  // within a first line: libmicrohttpd waits for its rest
         } else if (now - peer->since > (peer->has_request ? settings.read_timeout : settings.idle_timeout)) {
           shutdown(peer->file, SHUT_RDWR);
         }

@@ -1,6 +1,6 @@
 """`sconce serve`, as clients meet it: raw sockets, curl, tritonclient over HTTP and gRPC.
 
-Usage: serve.py SCONCE [TEST...]. Clients that are not installed (curl, tritonclient: tests/server/environment) are skipped, with the
+Usage: [SERVER=sconce-server-asan] serve.py SCONCE [TEST...]. Clients that are not installed (curl, tritonclient: tests/server/environment) are skipped, with the
 reason.
 """
 
@@ -22,6 +22,7 @@ import time
 import unittest
 
 SCONCE = str(pathlib.Path(sys.argv[1]).resolve())
+SERVE = [str(pathlib.Path(os.environ["SERVER"]).resolve())] if "SERVER" in os.environ else [SCONCE, "serve"]
 PROGRAM = '''
 class Net(nn.Module):
     def __init__(self, factor: float):
@@ -73,7 +74,7 @@ class Server:
     def __init__(self, folder, *arguments):
         self.log = pathlib.Path(folder) / f"log{random.random()}.json"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen([SCONCE, "serve", "--port", "0", "--grpc-port", "0", *arguments], stderr=log, stdout=log,
+            self.process = subprocess.Popen([*SERVE, "--port", "0", "--grpc-port", "0", *arguments], stderr=log, stdout=log,
                                             cwd=folder)
         self.port = self.grpc = None
 
@@ -266,6 +267,15 @@ class Http(Case):
                         pass
             except OSError:
                 pass
+        self.assertLess(time.monotonic() - start, 10)
+
+    def test_half_a_first_line_is_closed(self):
+        start = time.monotonic()
+        with socket.create_connection(("127.0.0.1", self.server.port)) as s:
+            s.sendall(b"POST /v2/models")
+            s.shutdown(socket.SHUT_WR)
+            s.settimeout(20)
+            self.assertEqual(s.recv(100), b"")
         self.assertLess(time.monotonic() - start, 10)
 
     def test_a_client_that_leaves_frees_the_instance(self):
