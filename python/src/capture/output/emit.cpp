@@ -227,13 +227,16 @@ class BreakWriter {
     for (size_t i = 0; i < count; ++i) all.push_back({f.stack[i], -1});
     return all;
   }
+  // A local is emptied: the frame stands in the traceback of an exception that lay there, and would keep it alive.
   void push(const Entry& entry) {
-    if (entry.local >= 0)
+    if (entry.local >= 0) {
       w_.op(Op::load_fast, entry.local);
-    else if (entry.object != nullptr)
+      w_.op(Op::delete_fast, entry.local);
+    } else if (entry.object != nullptr) {
       rebuilder_.write(w_, entry.object);
-    else
+    } else {
       w_.op(Op::push_null);
+    }
   }
   int popped() {
     const int local = w_.temporary();
@@ -242,9 +245,11 @@ class BreakWriter {
   }
 
   // The last thing that the code does: Note [Tail calls].
-  void end_with(Frame& f, int index, const std::vector<Entry>& stack) {
+  // `gone`: objects that the frame must not hold from here on.
+  void end_with(Frame& f, int index, const std::vector<Entry>& stack, std::span<PyObject* const> gone = {}) {
     w_.begin_call(tail_call_function());
     const int arguments = push_resume(f, index, stack, true);
+    for (PyObject* object : gone) rebuilder_.forget(w_, object);
     w_.end_call(arguments + 1);
     w_.op(Op::return_value);
   }
@@ -388,8 +393,11 @@ class BreakWriter {
     for (size_t i = below; i < depth; ++i) push({f.stack[i], -1});
     const int handler = new_handler(f);
     // An exception that leaves has this frame in its traceback: a local with the exception would keep both alive.
-    if ((in.op == Op::raise_varargs || in.op == Op::reraise) && handler < 0)
-      for (size_t i = below; i < depth; ++i) rebuilder_.forget(w_, f.stack[i]);
+    std::vector<PyObject*> raised_here;
+    if (in.op == Op::raise_varargs || in.op == Op::reraise)
+      for (size_t i = below; i < depth; ++i) raised_here.push_back(f.stack[i]);
+    if (handler < 0)
+      for (PyObject* error : raised_here) rebuilder_.forget(w_, error);
     in.handler = handler;
     in.offset = -1;
     in.joined = false;
@@ -466,7 +474,7 @@ class BreakWriter {
     }
     if (handler >= 0) {
       const std::vector<Entry> raised = land_handler(f, handler);
-      end_with(f, f.code->handlers[static_cast<size_t>(original.handler)].target, raised);
+      end_with(f, f.code->handlers[static_cast<size_t>(original.handler)].target, raised, raised_here);
     }
   }
 
