@@ -3,6 +3,7 @@ in functions that were called before a break. Each program runs eagerly, and com
 
 import collections
 import enum
+import itertools
 import sys
 import unittest
 import warnings
@@ -203,6 +204,68 @@ class EagerAnswers(unittest.TestCase):
             return seen() is not None
 
         self.assertTrue(self.both(f))
+
+    def test_generators_are_closed_in_their_turn(self):
+        def f(x):
+            log = []
+
+            def numbers(name):
+                try:
+                    for i in range(3):
+                        yield i
+                finally:
+                    log.append(name)
+
+            def last():
+                kept = numbers("local of a function that returns"), numbers("and the second")
+                return next(kept[1]), next(kept[0])
+
+            for i in numbers("loop"):
+                if i == 1:
+                    break
+                log.append("body")
+            held = numbers("overwritten")
+            next(held)
+            log.append("before")
+            held = None
+            last()
+            held = [numbers("element")]
+            next(held[0])
+            held.clear()
+            del held
+            log.append("end")
+            return x + len(log), log
+
+        counters = sconce._dynamo.utils.counters
+        counters.clear()
+        x = sconce.ones(2)
+        compiled = sconce.compile(f)
+        for _ in range(2):
+            self.assertEqual(compiled(x)[1], f(x)[1])
+        self.assertEqual(dict(counters["graph_break"]), {})
+
+    def test_dict_of_an_instance_replaced(self):
+        state = {"n": 1}
+
+        class Shares:
+            def __init__(self):
+                self.__dict__ = state
+
+        def f(x):
+            Shares().n += 1
+            return (x * Shares().n).tolist()
+
+        self.assertEqual(sconce.compile(f)(sconce.ones(1)), [2.0])
+        self.assertEqual(state, {"n": 2})
+
+    def test_classes_of_numbers_as_keys(self):
+        def f(x, n):
+            groups = {kind.__name__: len(list(group)) for kind, group in itertools.groupby([n, 1, x, 2.0], type)}
+            return groups, sorted([n, "a"], key=lambda v: type(v).__name__)[0]
+
+        compiled = sconce.compile(f)
+        for n in (3, 4, 5, 6):
+            self.assertEqual(compiled(sconce.ones(1), n), f(sconce.ones(1), n))
 
     def test_functions_without_tensors_are_left_alone(self):
         def f(n):

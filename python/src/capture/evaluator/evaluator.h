@@ -98,7 +98,7 @@ class Evaluator {
   // Runs it to the next yield; null without an exception: it returned, and `returned` has the value.
   // `thrown`: an exception that is raised where the generator stands; null: none.
   Owned resume_generator(PyObject* generator, PyObject* sent, Owned& returned, PyObject* thrown = nullptr);
-  // Throws Unrebuildable when a generator was left in the middle of a try: Python would run its finally.
+  // Throws Unrebuildable when a generator lives that was left in the middle of a try: Note [Generators that die].
   void check_generators();
 
   // ---- the exception that is being handled (handled.cpp): Note [Handled exceptions]
@@ -193,6 +193,8 @@ PyObject* interned(const char* text);
 bool has_python_specials(PyTypeObject* type, Looks looks = Looks::at_all);
 // Does the code ask for the variables of its own frame: locals(), eval ... Only the frame itself has them all.
 bool reads_frame(const Code& code);
+// A generator from outside that loses its variable may be closed by that, and then its finally runs: Python's to do.
+void check_overwritten(PyObject* object);
 // Is the object of a class that is written in Python?
 inline bool is_heap_instance(PyObject* o) { return (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
 

@@ -31,6 +31,10 @@ class Slots {
     items_.pop_back();
     return object == nullptr ? Owned() : Owned::take(object);
   }
+  // Empties them, first to last, as a frame of CPython does when it ends.
+  void clear() {
+    for (PyObject*& item : items_) Py_CLEAR(item);
+  }
   void swap(size_t a, size_t b) { std::swap(items_[a], items_[b]); }
   void cut(size_t n) {
     while (items_.size() > n) {

@@ -4,6 +4,8 @@
 // Note [Breaks through code of C]
 // C++ exceptions must not pass through CPython. A Break inside of a stand-in is kept in Evaluator::interrupt, and an
 // exception of Python takes its way; whoever called the code of C finds it there.
+#include <exception>
+
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/stand_ins.h"
@@ -14,11 +16,15 @@ namespace {
 
 struct GeneratorStandIn {
   PyObject_HEAD Frame* frame;  // owned
+  Evaluator* of;
   bool running, started;
 };
 
 void dealloc(PyObject* self) {
-  delete reinterpret_cast<GeneratorStandIn*>(self)->frame;
+  auto* g = reinterpret_cast<GeneratorStandIn*>(self);
+  if (PyObject_CallFinalizerFromDealloc(self) < 0) return;  // somebody holds it again
+  if (g->of == Evaluator::current()) g->of->births.erase(self);
+  delete g->frame;
   PyObject_Free(self);
 }
 
@@ -86,6 +92,12 @@ bool inside_try(const Frame& f) {
   return f.code->instructions[target].op != Op::stop_iteration_error;
 }
 
+bool is_left_inside(PyObject* object) {
+  if (!is_generator(object)) return false;
+  const auto* g = reinterpret_cast<GeneratorStandIn*>(object);
+  return g->started && !g->running && !g->frame->finished && inside_try(*g->frame);
+}
+
 Owned thrown_into(Evaluator& e, PyObject* self, PyObject* error, Owned& returned) {
   auto* g = reinterpret_cast<GeneratorStandIn*>(self);
   if (!g->running && (!g->started || g->frame->finished)) {
@@ -146,6 +158,31 @@ PyObject* close(PyObject* self, PyObject*) {
   });
 }
 
+// Note [Generators that die]
+// A generator that nobody holds any more is closed, as CPython does it: what stands in its finally runs then. The evaluated
+// program holds it as the real one would, so that this comes in its turn. Where an exception takes the frames away, or
+// closing fails, it is a break. One that still lives when the code is written is a break in front of what made it.
+void finalize(PyObject* self) {
+  auto* g = reinterpret_cast<GeneratorStandIn*>(self);
+  Evaluator* e = g->of;
+  if (e != Evaluator::current() || e->frames.empty() || g->running || g->frame->finished) return;
+  const auto leave = [&](const char* why) {
+    if (!e->interrupt) e->interrupt = Break{Reason::escapes, why};
+  };
+  if (is_coroutine(self)) return leave("a coroutine that was not awaited");
+  if (!g->started || !inside_try(*g->frame)) return;
+  if (std::uncaught_exceptions() > 0) return leave("a generator that was left inside of a try");
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyObject* closed = close(self, nullptr);
+  if (closed == nullptr) {
+    leave("a generator that fails when it is closed");
+    PyErr_Clear();
+  }
+  Py_XDECREF(closed);
+  PyErr_Restore(type, value, trace);
+}
+
 PyMethodDef methods[] = {{"send", send, METH_O, nullptr},
                          {"throw", throw_, METH_VARARGS, nullptr},
                          {"close", close, METH_NOARGS, nullptr},
@@ -156,6 +193,7 @@ PyTypeObject generator_type = [] {
   t.tp_basicsize = sizeof(GeneratorStandIn);
   t.tp_flags = Py_TPFLAGS_DEFAULT;
   t.tp_dealloc = dealloc;
+  t.tp_finalize = finalize;
   t.tp_iter = PyObject_SelfIter;
   t.tp_iternext = iternext;
   t.tp_methods = methods;
@@ -189,9 +227,10 @@ Owned Evaluator::make_generator(std::unique_ptr<Frame> frame) {
   auto* g = PyObject_New(GeneratorStandIn, frame->code->flags & CO_COROUTINE ? &coroutine_type : &generator_type);
   if (g == nullptr) throw PythonError();
   g->frame = frame.release();
+  g->of = this;
   g->running = g->started = false;
   Owned made = Owned::take(reinterpret_cast<PyObject*>(g));
-  born(made.get());
+  births.emplace(made.get(), frames.empty() ? 0 : frames.back()->step);  // not kept alive: it is closed when it dies
   return made;
 }
 
@@ -200,7 +239,7 @@ void Evaluator::check_generators() {
     if (!is_generator(object)) continue;
     const auto* g = reinterpret_cast<GeneratorStandIn*>(object);
     if (is_coroutine(object) && !g->frame->finished) throw Unrebuildable{object, "a coroutine that was not awaited"};
-    if (g->started && !g->frame->finished && inside_try(*g->frame))
+    if (is_left_inside(object))
       throw Unrebuildable{object, "a generator that was left inside of a try"};
   }
 }
@@ -238,6 +277,9 @@ Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& retur
     result = run(f);
   } catch (const PythonError&) {
     f.finished = true;
+    for (size_t i = 0; i < f.fast.size(); ++i)  // lives as long as the exception, whose traceback has this frame
+      if (f.fast[i] != nullptr && is_left_inside(f.fast[i]) && !interrupt)
+        interrupt = Break{Reason::escapes, "a generator that was left inside of a try"};
     if (!interrupt &&
         PyErr_ExceptionMatches(PyExc_StopIteration)) {  // PEP 479, where the bytecode does not do it (3.11)
       PyObject *type = nullptr, *value = nullptr, *trace = nullptr;

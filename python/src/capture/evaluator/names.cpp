@@ -90,6 +90,7 @@ Evaluator::Next Evaluator::step_names(Frame& f, const Instruction& in) {
     }
     case Op::delete_fast:
       (void)load_fast(f, in.arg);
+      check_overwritten(f.fast[i]);
       f.fast.set(i, Owned());
       return Next::go_on;
     case Op::load_fast_and_clear:

@@ -102,6 +102,8 @@ Owned Evaluator::run(Frame& f) {
     Next next = Next::go_on;
     try {
       next = step(f, in);
+      if (next == Next::returned && in.op == Op::return_value) f.fast.clear();
+      if (interrupt) throw Break(*std::exchange(interrupt, std::nullopt));  // Note [Generators that die]
     } catch (const Break& b) {
       if (on_break) std::exchange(on_break, nullptr)(b);
       throw;
@@ -112,7 +114,9 @@ Owned Evaluator::run(Frame& f) {
     } catch (const PythonError&) {
       if (interrupt) {
         PyErr_Clear();
-        throw Break(*std::exchange(interrupt, std::nullopt));
+        const Break b(*std::exchange(interrupt, std::nullopt));
+        if (on_break) std::exchange(on_break, nullptr)(b);
+        throw b;
       }
       note_raised();
       if (!unwind(f)) throw;
@@ -124,6 +128,13 @@ Owned Evaluator::run(Frame& f) {
       return f.stack.pop();
     }
   }
+}
+
+void check_overwritten(PyObject* object) {
+  if (object == nullptr || !PyGen_CheckExact(object)) return;
+  static PyObject* const suspended = interned("gi_suspended");
+  if (Owned::take(PyObject_GetAttr(object, suspended)).get() == Py_True)
+    break_here(Reason::unknown_object, "a generator from outside loses its variable");
 }
 
 bool reads_frame(const Code& code) {
@@ -249,6 +260,7 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
       s.push(load_fast(f, in.arg));
       return Next::go_on;
     case Op::store_fast:
+      check_overwritten(f.fast[static_cast<size_t>(in.arg)]);
       if (!f.raw.empty()) f.raw[static_cast<size_t>(in.arg)] = false;
       f.fast.set(static_cast<size_t>(in.arg), s.pop());
       return Next::go_on;
