@@ -562,6 +562,7 @@ Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(plain.get()); ++i)
           fits = fits && is_class(PyTuple_GET_ITEM(plain.get(), i));
       }
+      origins.guard_type(s.top());
       if (!fits) raise(PyExc_TypeError, "catching classes that do not inherit from BaseException is not allowed");
       s.push(Owned::share(PyErr_GivenExceptionMatches(s.top(), plain.get()) ? Py_True : Py_False));
       return Next::go_on;
@@ -583,6 +584,7 @@ Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
     case Op::with_except_start: {
       PyObject* error = s.top();
       PyObject* exit = s.top(3);
+      origins.guard_type(error);
       const Owned trace = traceback_of(error);
       s.push(call(exit, Arguments::of({reinterpret_cast<PyObject*>(Py_TYPE(error)), error, trace.get()})));
       return Next::go_on;
