@@ -149,6 +149,20 @@ bool reads_frame(const Code& code) {
   return false;
 }
 
+// Is the code of the standard library, but for its tests?
+static bool is_of_library(const Code& code) {
+  static const std::string folder = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("os"));
+    const Owned file = Owned::take(PyObject_GetAttrString(module.get(), "__file__"));
+    const std::string path(text_of(file.get()));
+    return path.substr(0, path.rfind('/') + 1);
+  }();
+  const std::string_view file = text_of(code.file.get());
+  if (folder.empty() || !file.starts_with(folder)) return false;
+  const std::string_view inside = file.substr(folder.size());
+  return !inside.starts_with("site-packages/") && !inside.starts_with("test/");
+}
+
 int64_t Evaluator::break_step() const {
   // While a value lies where resumed code has a cell, no code can be resumed.
   const auto has_value_in_cell = [](const Frame& f) {
@@ -175,6 +189,8 @@ size_t Evaluator::resumable_frames() const {
     if (inner.at == 0 || first == Op::copy_free_vars || first == Op::resume || first == Op::make_cell) break;
     if (reads_frame(*inner.code)) break;
   }
+  // The rest of a function of the standard library would hold no graph: the call that led there is Python's.
+  while (count > 1 && is_of_library(*frames[count - 1]->code)) --count;
   return count;
 }
 
