@@ -497,11 +497,26 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
     const bool free =
         symbols_.any() && std::any_of(given.begin(), given.end(), [&](const Value& v) { return depends(v); });
     std::array<std::vector<Value>, kWitnesses> others;
+    struct Twin {
+      Tensor of, made;
+      size_t witness;
+    };
+    std::vector<Twin> twins;  // of tensors that are written: x.t_() must turn the fake once
     if (free || symbols_.has_stand_ins()) {
       const std::vector<Value> run(args, args + types.size());
       for (size_t i = 0; i < types.size(); ++i) args[i] = for_witness(run[i], -1);
-      for (size_t w = 0; w < kWitnesses && free; ++w)
-        for (const Value& v : run) others[w].push_back(for_witness(v, static_cast<int>(w)));
+      const tracing::Paused unrecorded;
+      for (size_t w = 0; w < kWitnesses && free; ++w) {
+        for (const Value& v : run) {
+          Value other = for_witness(v, static_cast<int>(w));
+          if (schema.is_mutable() && other.is_tensor() && known_.contains(other.to_tensor().impl())) {
+            const Tensor& t = other.to_tensor();
+            twins.push_back({t, empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), kMeta), w});
+            other = Value(twins.back().made);
+          }
+          others[w].push_back(std::move(other));
+        }
+      }
     }
     struct Before {
       Tensor tensor;
@@ -539,6 +554,11 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
         }
         others[w] = std::move(made);
       }
+    }
+    for (const Twin& twin : twins) {
+      agree_on_rank(Value(twin.made), twin.of, twin.witness);
+      if (twin.made.dim() == twin.of.dim() && !same_geometry(twin.made, twin.of))
+        known_.at(twin.of.impl()).twins[twin.witness] = twin.made;
     }
     for (const Before& b : before)
       reshapes_inputs_ = reshapes_inputs_ || b.tensor.sizes() != IntList(b.sizes) ||
