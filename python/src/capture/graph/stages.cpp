@@ -23,6 +23,20 @@ bool is_part_of_call(const ir::Node* n) {
   return !uses.empty() && std::all_of(uses.begin(), uses.end(), [](const ir::Use& u) { return is_call(u.user); });
 }
 
+// The argument that an operator writes to and returns: x.t_() is x. Null: the value is a tensor of its own.
+const ir::Value* written_argument(const ir::Value* v) {
+  const ir::Node* n = v->node();
+  if (n->op() == nullptr || !n->op()->schema().is_mutable()) return nullptr;
+  const Schema& schema = n->op()->schema();
+  const std::optional<AliasInfo>& of = schema.returns.at(v->offset()).alias;
+  if (!of || !of->write) return nullptr;
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const std::optional<AliasInfo>& alias = schema.arguments[i].alias;
+    if (alias && alias->write && alias->before == of->before) return n->input(i);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 struct Stages::Builder {
@@ -68,6 +82,13 @@ struct Stages::Builder {
             std::any_of(v->uses().begin(), v->uses().end(), [&](const ir::Use& u) { return !inside.contains(u.user); });
         if (!leaves || n->is(ir::kind::Constant)) continue;
         if (!v->type()->is(TypeKind::tensor)) return false;
+        // x.t_() of a tensor that comes from another stage: the tensor itself goes on, as it was turned there.
+        const ir::Value* same = v;
+        while (const ir::Value* written = inside.contains(same->node()) ? written_argument(same) : nullptr) same = written;
+        if (!inside.contains(same->node())) {
+          slots.insert_or_assign(v, slot(same));
+          continue;
+        }
         results.push_back(map.at(v));
         stage.outputs.push_back(slot(v));
       }
