@@ -703,6 +703,15 @@ void Rebuilder::write(Writer& w, PyObject* o) {
     case Kind::function: {
       static PyObject* const function_type = types_member("FunctionType");
       auto* f = reinterpret_cast<PyFunctionObject*>(o);
+      // A cell of the closure may lead back to the function: cells are made empty, and filled when the function is there.
+      std::vector<PyObject*> empty;
+      for (Py_ssize_t i = 0; f->func_closure != nullptr && i < PyTuple_GET_SIZE(f->func_closure); ++i) {
+        PyObject* cell = e_.origins.canonical(PyTuple_GET_ITEM(f->func_closure, i));
+        const auto found = items_.find(cell);
+        if (found == items_.end() || found->second.kind != Kind::cell || found->second.local >= 0) continue;
+        make_shell(w, cell, found->second);
+        empty.push_back(cell);
+      }
       w.begin_call(function_type);
       w.constant(f->func_code);
       w.constant(f->func_globals);
@@ -716,10 +725,9 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       else
         w.constant(Py_None);
       w.end_call(5);
-      // A cell of the closure may lead back to the function: it is there already then, and this one is another. Cells are
-      // filled through their shells, so that the function is made once its cells are.
       item.local = w.temporary();
       w.op(Op::store_fast, item.local);
+      for (PyObject* cell : empty) fill(w, cell, items_.at(cell));
       const auto set = [&](const char* name, PyObject* value) {
         if (value == nullptr) return;
         write(w, value);
