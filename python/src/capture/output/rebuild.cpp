@@ -64,6 +64,15 @@ std::vector<std::pair<PyObject*, Owned>> slots_of(PyObject* o) {
   }
   return all;
 }
+// The class of C, or below, whose __new__ makes instances of a class: those of Python are passed over.
+PyTypeObject* maker_of(PyTypeObject* type) {
+  static const newfunc of_python = [] {  // what a class with __new__ in Python has
+    const Owned m = Owned::take(PyImport_ImportModule("abc"));
+    return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), "ABCMeta")).get())->tp_new;
+  }();
+  while (type->tp_new == of_python) type = type->tp_base;
+  return type;
+}
 bool is_bare_instance(PyObject* o) {
   PyTypeObject* base = Py_TYPE(o);
   if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
@@ -72,12 +81,7 @@ bool is_bare_instance(PyObject* o) {
     return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), "_ModuleBase")).give());
   }();
   // object.__new__ must be able to make it: a class of C on the heap (functools.partial) has its own.
-  static const newfunc of_python = [] {  // what a class with __new__ in Python has
-    const Owned m = Owned::take(PyImport_ImportModule("abc"));
-    return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), "ABCMeta")).get())->tp_new;
-  }();
-  PyTypeObject* maker = base;
-  while (maker->tp_new == of_python) maker = maker->tp_base;
+  PyTypeObject* maker = maker_of(base);
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   return (base == &PyBaseObject_Type && maker->tp_new == PyBaseObject_Type.tp_new) || base == module_base;
 }
@@ -147,6 +151,40 @@ static PyObject* descriptor_of(PyObject* bound, PyObject* self) {
 static bool is_named_tuple(PyObject* o) {
   return PyTuple_Check(o) && _PyType_Lookup(Py_TYPE(o), name_of("_fields")) != nullptr &&
          _PyType_Lookup(Py_TYPE(o), name_of("_make")) != nullptr;
+}
+
+// An instance of the program's own class over a tuple, text or number, as __reduce_ex__ would give it: made by the class of C
+// alone, since __new__ of the program has run while evaluating. Also views of dicts. Empty for others.
+static Owned parts_of_value(PyObject* o) {
+  PyTypeObject* base = Py_TYPE(o);
+  const char* view = base == &PyDictKeys_Type     ? "keys"
+                     : base == &PyDictItems_Type  ? "items"
+                     : base == &PyDictValues_Type ? "values"
+                                                  : nullptr;
+  if (view != nullptr) {
+    PyObject* method = _PyType_Lookup(&PyDict_Type, Owned::take(PyUnicode_InternFromString(view)).get());
+    const Owned of = Owned::take(PyTuple_Pack(1, reinterpret_cast<_PyDictViewObject*>(o)->dv_dict));
+    return Owned::take(PyTuple_Pack(2, method, of.get()));
+  }
+  if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_named_tuple(o)) return {};
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+  if (maker_of(Py_TYPE(o))->tp_new != base->tp_new) return {};
+  Owned value;
+  if (base == &PyTuple_Type)
+    value = Owned::take(PyTuple_GetSlice(o, 0, PyTuple_GET_SIZE(o)));
+  else if (base == &PyUnicode_Type)
+    value = Owned::take(PyUnicode_FromObject(o));
+  else if (base == &PyFloat_Type)
+    value = Owned::take(PyFloat_FromDouble(PyFloat_AS_DOUBLE(o)));
+  else if (base == &PyLong_Type)
+    value = Owned::take(PyLong_Type.tp_as_number->nb_int(o));
+  else
+    return {};
+  if (!slots_of(o).empty()) return {};
+  const Owned make = Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(base), "__new__"));
+  const Owned args = Owned::take(PyTuple_Pack(2, Py_TYPE(o), value.get()));
+  PyObject* dict = dict_of(o);
+  return Owned::take(PyTuple_Pack(3, make.get(), args.get(), dict != nullptr && PyDict_GET_SIZE(dict) > 0 ? dict : Py_None));
 }
 
 // Would making it again from what __reduce_ex__ gave run code of Python, which has run while evaluating?
@@ -258,7 +296,10 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     item.kind = Kind::exception;
   else if ((is_bare_instance(o) || container_base(o) != nullptr) && !is_substitute(o))
     item.kind = Kind::instance;
-  else {
+  else if (Owned parts = parts_of_value(o)) {
+    item.kind = Kind::reduced;
+    item.parts = std::move(parts);
+  } else {
     item.kind = Kind::reduced;
     for (const char* name : {"__reduce_ex__", "__reduce__", "__getstate__"}) {
       PyObject* found = _PyType_Lookup(type, name_of(name));
