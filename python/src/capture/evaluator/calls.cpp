@@ -341,17 +341,15 @@ bool Evaluator::is_opaque(PyObject* o) {
   return origins.outside(o) && !origins.can_absorb(o) && !is_immutable(o) && !recorder.is_fake(o) && !PyType_Check(o);
 }
 
-// The key with numbers in place of those that are not fixed, through tuples.
+// The key with numbers in place of those that are not fixed, through tuples, which stay the same objects: one with such a
+// number was made by this evaluation.
 static Owned fixed_key(PyObject* key) {
   if (!PyTuple_CheckExact(key)) return fixed_number(key);
-  std::vector<Owned> items;
-  bool changed = false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
-    changed |= items.emplace_back(fixed_key(PyTuple_GET_ITEM(key, i))).get() != PyTuple_GET_ITEM(key, i);
-  if (!changed) return Owned::share(key);
-  Owned made = Owned::take(PyTuple_New(PyTuple_GET_SIZE(key)));
-  for (size_t i = 0; i < items.size(); ++i) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), items[i].give());
-  return made;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+    Owned item = fixed_key(PyTuple_GET_ITEM(key, i));
+    if (item.get() != PyTuple_GET_ITEM(key, i)) Py_SETREF(PyTuple_GET_ITEM(key, i), item.give());
+  }
+  return Owned::share(key);
 }
 
 // Does code of C take numbers as they come, and give them on? Others get the numbers themselves, which are fixed then.
