@@ -497,6 +497,8 @@ void Evaluator::generic_set(PyObject* object, PyObject* name, PyObject* value) {
   PyTypeObject* type = Py_TYPE(object);
   origins.guard_type(object);
   const bool outside = origins.outside(object);
+  if (PyUnicode_Compare(name, names().dict) == 0)  // an owned object would write to a dict from outside
+    break_here(Reason::mutation, std::string(type->tp_name) + ".__dict__");
   PyObject* found = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? origins.class_find(type, name) : _PyType_Lookup(type, name);
   if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr) {
     if (is_property(found)) {
