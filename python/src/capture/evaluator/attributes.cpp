@@ -602,8 +602,10 @@ void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value)
     generic_set(object, name, value);
     return;
   }
-  if (origins.outside(object))
+  if (origins.outside(object)) {
+    if (std::string_view(type->tp_name) == "types.SimpleNamespace") return generic_set(object, name, value);
     break_here(Reason::mutation, std::string(type->tp_name) + "." + std::string(text_of(name)));
+  }
   check(value == nullptr ? PyObject_DelAttr(object, name) : PyObject_SetAttr(object, name, value));
 }
 
