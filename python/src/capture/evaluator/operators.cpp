@@ -479,10 +479,10 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
     }
     if (!PyDict_CheckExact(container)) {
       if (Owned m = python_special(container, name_of("__missing__"))) return call(m.get(), Arguments::of({key}));
-      if (PyObject_HasAttrString(container, "default_factory")) {
-        static PyObject* const factory_name = interned("default_factory");
-        const Owned factory = e == nullptr ? Owned::take(PyObject_GetAttr(container, factory_name))
-                                           : Owned::take(PyObject_GetAttr(origins.absorb(container), factory_name));
+      static PyObject* const factory_name = interned("default_factory");
+      if (_PyType_Lookup(Py_TYPE(container), factory_name) != nullptr) {
+        PyObject* seen = e == nullptr ? container : origins.absorb(container);
+        const Owned factory = Owned::take(PyObject_GenericGetAttr(seen, factory_name));
         if (factory.get() != Py_None) {
           Owned made = call(factory.get(), {});
           CallbackScope calls_back(*this);

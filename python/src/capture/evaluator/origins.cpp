@@ -278,6 +278,33 @@ bool Origins::can_absorb(PyObject* o) const {
   return PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o) || is_deque(o);
 }
 
+namespace {
+
+PyTypeObject* class_of_c(PyObject* object) {
+  PyTypeObject* base = Py_TYPE(object);
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+  return base;
+}
+
+// Stores as the class of C does it: what a class of Python has in its place was evaluated. `value` null: deletes.
+void store_plainly(PyObject* dict, PyObject* key, PyObject* value) {
+  check(class_of_c(dict)->tp_as_mapping->mp_ass_subscript(dict, key, value));
+}
+
+// Is a dict of the program's own class read as a dict is: no method of Python stands between?
+bool is_read_plainly(PyObject* dict) {
+  static PyObject* const names[] = {Owned::take(PyUnicode_InternFromString("__getitem__")).give(),
+                                    Owned::take(PyUnicode_InternFromString("__iter__")).give()};
+  for (PyObject* name : names) {
+    PyObject* found = _PyType_Lookup(Py_TYPE(dict), name);
+    if (found != nullptr && !Py_IS_TYPE(found, &PyWrapperDescr_Type) && !Py_IS_TYPE(found, &PyMethodDescr_Type))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 PyObject* Origins::absorb(PyObject* object) {
   Entry* e = find(object);
   if (e == nullptr || e->shadow) return e == nullptr ? object : e->shadow.get();
@@ -303,8 +330,7 @@ PyObject* Origins::absorb(PyObject* object) {
     }
     e->snapshot = std::move(items);
   } else if (PyDict_Check(object)) {
-    if (!PyDict_CheckExact(object) && Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE &&
-        Py_TYPE(object)->tp_dictoffset != 0)
+    if (!PyDict_CheckExact(object) && !is_read_plainly(object))
       throw Break{Reason::unknown_object, std::string(Py_TYPE(object)->tp_name)};
     const Owned keys = Owned::take(PyTuple_New(PyDict_GET_SIZE(object)));
     Py_ssize_t at = 0, n = 0;
@@ -316,13 +342,12 @@ PyObject* Origins::absorb(PyObject* object) {
       copy = Owned::take(PyDict_New());
     } else {  // OrderedDict, defaultdict: an empty one of its class
       const Owned none = Owned::take(PyTuple_New(0));
-      copy = Owned::take(Py_TYPE(object)->tp_new(Py_TYPE(object), none.get(), nullptr));
-      if (const Owned factory = Owned::take(PyObject_GetAttrString(object, "__class__"));
-          PyObject_HasAttrString(object, "default_factory")) {
-        const Owned made = Owned::take(PyObject_GetAttrString(object, "default_factory"));
-        const Owned name = text("default_factory");
+      copy = Owned::take(class_of_c(object)->tp_new(Py_TYPE(object), none.get(), nullptr));
+      const Owned name = Owned::take(PyUnicode_InternFromString("default_factory"));
+      if (_PyType_Lookup(Py_TYPE(object), name.get()) != nullptr) {
+        const Owned made = Owned::take(PyObject_GenericGetAttr(object, name.get()));
         const Owned wrapped = wrap(made.get(), sources_.add(Step::attribute, source, 0, name.get()));
-        check(PyObject_SetAttr(copy.get(), name.get(), wrapped.get()));
+        check(PyObject_GenericSetAttr(copy.get(), name.get(), wrapped.get()));
       }
     }
     const SourceId items = find(object)->items;
@@ -334,7 +359,7 @@ PyObject* Origins::absorb(PyObject* object) {
       const SourceId from = items != kNoSource ? sources_.add(Step::instance_item, items, 0, key)
                                                : sources_.add(Step::item, source, 0, key);
       const Owned wrapped = wrap(value, from);
-      check(PyObject_SetItem(copy.get(), seen_key.get(), wrapped.get()));
+      store_plainly(copy.get(), seen_key.get(), wrapped.get());
     }
     e = find(object);
     e->snapshot = Owned::take(PyDict_New());
@@ -344,9 +369,9 @@ PyObject* Origins::absorb(PyObject* object) {
       while (PyDict_Next(e->overlay.get(), &at, &key, &value)) {
         if (value == changed()) throw Break{Reason::unknown_attribute, "what the graph changes on its way"};
         if (value != deleted())
-          check(PyObject_SetItem(copy.get(), key, value));
+          store_plainly(copy.get(), key, value);
         else if (PyDict_Contains(copy.get(), key) == 1)
-          check(PyObject_DelItem(copy.get(), key));
+          store_plainly(copy.get(), key, nullptr);
       }
     }
     e->shadow = std::move(copy);
@@ -453,7 +478,7 @@ void Origins::dict_store(PyObject* dict, PyObject* key, PyObject* value) {
   Entry* e = find(dict);
   if (e == nullptr || e->shadow) {
     PyObject* in = e == nullptr ? dict : e->shadow.get();
-    check(value == nullptr ? PyObject_DelItem(in, key) : PyObject_SetItem(in, key, value));
+    store_plainly(in, key, value);
     return;
   }
   guard_type(dict);
