@@ -65,10 +65,12 @@ struct Builtins {
   }
   static Owned hasattr(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 2, "hasattr");
+    want_now(a[1]);
     return truth_object(static_cast<bool>(e.find_attribute(a[0], a[1])));
   }
   static Owned getattr(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 3, "getattr");
+    want_now(a[1]);
     if (!PyUnicode_Check(a[1]))
       raise(PyExc_TypeError, "attribute name must be string, not '%.200s'", Py_TYPE(a[1])->tp_name);
     PyObject* name = Py_NewRef(a[1]);
@@ -80,6 +82,7 @@ struct Builtins {
   }
   static Owned setattr(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 3, 3, "setattr");
+    want_now(a[1]);
     PyObject* name = Py_NewRef(a[1]);
     if (!PyUnicode_CheckExact(name)) {
       Py_DECREF(name);
@@ -92,21 +95,25 @@ struct Builtins {
   }
   static Owned delattr(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 2, "delattr");
+    want_now(a[1]);
     e.set_attribute(a[0], a[1], nullptr);
     return Owned::share(Py_None);
   }
   static Owned object_setattr(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 3, 3, "object.__setattr__");
+    want_now(a[1]);
     e.generic_set(a[0], a[1], a[2]);
     return Owned::share(Py_None);
   }
   static Owned object_delattr(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 2, "object.__delattr__");
+    want_now(a[1]);
     e.generic_set(a[0], a[1], nullptr);
     return Owned::share(Py_None);
   }
   static Owned object_getattribute(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 2, "object.__getattribute__");
+    want_now(a[1]);
     Owned found = e.generic_attribute(a[0], a[1]);
     if (!found) raise(PyExc_AttributeError, "'%.100s' object has no attribute '%U'", Py_TYPE(a[0])->tp_name, a[1]);
     return found;
@@ -343,6 +350,8 @@ struct Builtins {
   }
   static Owned get_item(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 2, "__getitem__");
+    CallbackScope calls_back(e);
+    e.prepare_lookup(calls_back, a[0], a.values[1], "dict.__getitem__");
     if (PyObject* found = e.origins.dict_find(a[0], a[1])) return Owned::share(found);
     PyErr_SetObject(PyExc_KeyError, a[1]);
     throw PythonError();
