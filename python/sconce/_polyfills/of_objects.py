@@ -3,6 +3,7 @@
 import builtins
 import math
 import operator
+import os
 import sys
 
 from . import substitute
@@ -144,6 +145,19 @@ def _rounded(name):
 
 for _name in ("floor", "ceil", "trunc"):
     substitute(getattr(math, _name))(_rounded(_name))
+
+
+@substitute(os.fspath)
+def fspath(path):
+    if isinstance(path, (str, bytes)):
+        return path
+    method = special(path, "__fspath__")
+    if method is None:
+        return os.fspath(path)  # refuses
+    text = method()
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"expected {type(path).__name__}.__fspath__() to return str or bytes, not {type(text).__name__}")
+    return text
 
 
 @substitute(operator.length_hint)

@@ -8,6 +8,8 @@ import inspect
 import itertools
 import math
 import operator
+import os
+import pathlib
 import unittest
 
 from sconce import _polyfills
@@ -101,6 +103,9 @@ class Word:
         return ("rdivmod", other)
 
     def __length_hint__(self):
+        return self.text
+
+    def __fspath__(self):
         return self.text
 
 
@@ -268,6 +273,7 @@ CASES = {
     math.floor: [a(Word(1)), a(2.5)],
     math.ceil: [a(2.5)],
     math.trunc: [a(2.5)],
+    os.fspath: [a("x"), a(b"x"), a(pathlib.PurePosixPath("a/b")), a(Word("x")), a(Word(3)), a(3), a()],
     operator.length_hint: [a(Word(3)), a(iter([1, 2])), a(5, 9), a(Word("x")), a(Word(-2))],
     bool: [a(), a(Word(0)), a(Word(1)), a([])],
     str.join: [a(",", I("a", "b")), a(",", I("a", 1)), a("", 5), a("-", I())],

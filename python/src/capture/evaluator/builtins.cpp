@@ -329,6 +329,22 @@ struct Builtins {
     return Owned::take(PyLong_FromVoidPtr(o));
   }
   static Owned build_class(Evaluator& e, PyObject*, Arguments& a) { return e.build_class(a); }
+  // of_objects.special(object, name): looked up in dicts of classes, which the evaluator does with guards.
+  static Owned special_method(Evaluator& e, PyObject*, Arguments& a) {
+    need(a, 2, 2, "special");
+    Owned found = e.special(a[0], std::string(text_of(a[1])).c_str());
+    return found ? std::move(found) : Owned::share(Py_None);
+  }
+  static Owned not_tracing(Evaluator&, PyObject*, Arguments&) { return Owned::share(Py_False); }
+  // _sconce._function(name): a function of the library, the same each time.
+  static Owned library_function(Evaluator& e, PyObject* callable, Arguments& a) {
+    if (a.values.size() != 1 || !PyUnicode_CheckExact(a[0])) refuse("_function");
+    const Owned found = Owned::take(PyObject_CallOneArg(callable, a[0]));
+    if (!e.origins.outside(found.get()))
+      e.origins.enter(found.get(), e.origins.sources().add(Step::constant, kNoSource, 0, nullptr, found.get()))
+          .identity_guarded = true;
+    return Owned::share(found.get());
+  }
   static Owned compiling(Evaluator&, PyObject*, Arguments&) { return Owned::share(Py_True); }
   static Owned not_pure(Evaluator&, PyObject* callable, Arguments&) {
     const Owned name = Owned::take(PyObject_Repr(callable));
@@ -490,6 +506,9 @@ void add_builtins() {
         "_restore_inference_mode", "_inference_mode_state", "_autocast_state", "_set_autocast", "clear_autocast_cache",
         "get_num_threads", "is_deterministic", "_cpu_level"})
     add("sconce._sconce", name, B::state);
+  add("sconce._polyfills.of_objects", "special", B::special_method);
+  add("sconce._sconce", "_is_tracing", B::not_tracing);
+  add("sconce._sconce", "_function", B::library_function);
   add("sconce.compiler", "is_compiling", B::compiling);
   add("sconce.compiler", "is_dynamo_compiling", B::compiling);
   add_known("sconce.compiler", "graph_break", Known{Treatment::graph_break, nullptr, false});

@@ -75,7 +75,6 @@ bool is_left_alone(PyObject* function) {
                                                                "json",
                                                                "tempfile",
                                                                "os",
-                                                               "posixpath",
                                                                "time",
                                                                "datetime",
                                                                "io",
@@ -86,9 +85,14 @@ bool is_left_alone(PyObject* function) {
                                                                "copyreg",
                                                                "locale",
                                                                "shutil",
-                                                               "pathlib",
                                                                "multiprocessing",
                                                                "concurrent.futures"};
+  // Optimisers are objects of C below, which the library's classes make and ask.
+  const std::string_view of = text_of(reinterpret_cast<PyFunctionObject*>(function)->func_name);
+  if (text_of(name) == "sconce.optim.optimizer" && of == "__init__") {
+    const std::string_view qualified = text_of(reinterpret_cast<PyFunctionObject*>(function)->func_qualname);
+    return !qualified.starts_with("Optimizer.");
+  }
   if (!modules.contains(text_of(name))) return false;
   // os.environ is a dict with methods of Python: what is read of it is guarded, and writing calls code of C.
   const std::string_view function_name = text_of(reinterpret_cast<PyFunctionObject*>(function)->func_qualname);
@@ -766,15 +770,12 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
   }
   if (!in_polyfill(frames)) {
     if (PyObject* substitute = polyfill_of(callable)) return call_function(substitute, std::move(args));
-    if (PyObject* substitute = polyfill_of(callable, true)) {
-      args.prepend(Owned::share(callable));
-      return call_function(substitute, std::move(args));
-    }
+  }
+  if (PyObject* substitute = polyfill_of(callable, true)) {  // also as the key of sorted, which a polyfill calls
+    args.prepend(Owned::share(callable));
+    return call_function(substitute, std::move(args));
   }
   if (type->tp_call == nullptr) raise(PyExc_TypeError, "'%.200s' object is not callable", type->tp_name);
-  if (!in_polyfill(frames)) {
-    if (PyObject* substitute = polyfill_of(callable)) return call_function(substitute, std::move(args));
-  }
   break_here(Reason::unknown_callable, shown(callable));
 }
 

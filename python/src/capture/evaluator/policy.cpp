@@ -57,6 +57,8 @@ constexpr Row kRows[] = {
     {"collections", "defaultdict", Treatment::blind, true},
     {"collections", "OrderedDict OrderedDict.fromkeys", Treatment::native, true},
     {"itertools", "accumulate groupby", Treatment::native, true},
+    {"sys", "intern", Treatment::native, false},
+    {"posix", "_path_normpath _path_splitroot _path_splitroot_ex", Treatment::native, false},
     {"_bisect", "bisect bisect_left bisect_right insort insort_left insort_right", Treatment::native, false},
     {"_heapq", "heappush heappop heapify heapreplace heappushpop", Treatment::native, false},
     // Write to the world.
@@ -180,7 +182,7 @@ bool is_plain_class(PyTypeObject* type) {
             name.starts_with("itertools.") || name.starts_with("_collections.") || name.starts_with("types.") ||
             name == "torch.dtype" || name == "torch.device" || name == "torch.layout" ||
             name == "torch.memory_format" || name == "torch.Size" || name == "torch.finfo" || name == "torch.iinfo" ||
-            name == "sconce.device";
+            name == "sconce.device" || name == "sconce.Size";
     for (const std::string_view never : {"type", "frame", "generator", "coroutine", "async_generator", "function",
                                          "module", "super", "property", "builtin_function_or_method", "method"}) {
       if (name == never) plain = false;
