@@ -524,6 +524,11 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       plain = false;
       break;
     }
+    // sorted(items, key=type): for C the class of a fake, or of a number that is not fixed, is another.
+    if (known.iterables && i > 0 && value.get() == reinterpret_cast<PyObject*>(&PyType_Type)) {
+      plain = false;
+      break;
+    }
     plain = prepare(value, blind);
     if (method && i == 0 && plain && origins.outside(value.get()) && !is_immutable(value.get()) &&
         !recorder.is_fake(value.get()))
