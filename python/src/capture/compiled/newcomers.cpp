@@ -53,7 +53,9 @@ bool is_of_interest(PyCodeObject* code) {
   const Folders& f = folders();
   if (!f.sconce.empty() && file.starts_with(f.sconce)) {
     const std::string_view inside = file.substr(f.sconce.size());
-    return inside.starts_with("nn/") || inside.starts_with("optim/") || inside.starts_with("script/");
+    if (inside == "nn/parameter.py") return false;
+    if (inside.starts_with("optim/")) return name == "step" || name == "wrapped" || name == "zero_grad";
+    return inside.starts_with("nn/") || inside.starts_with("script/");
   }
   return f.library.empty() || !file.starts_with(f.library) || file.starts_with(f.packages);
 }
