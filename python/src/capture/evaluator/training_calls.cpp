@@ -3,7 +3,8 @@
 //
 // Note [Objects that a call in turn changes]
 // optimizer.step() reads and writes attributes of real objects while the graph runs, before any write of the program is
-// repeated. So it is refused when one of those that it reads was written by then (is_written), and what it writes is
+// repeated. So it is refused when one of those that it reads was written by then (is_written), but for options of groups,
+// which the graph writes in their turn; and what it writes is
 // marked (mark_changed): reading that afterwards is a break.
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
@@ -46,15 +47,46 @@ bool has_no_hooks(Evaluator& e, PyObject* optimizer) {
   return true;
 }
 
-// Has the program written what an optimiser reads, or replaced a group?
-bool is_optimizer_written(Evaluator& e, PyObject* optimizer) {
+// Options of a group that the program has written, by key; empty: it has written none, or others than options with constants.
+std::optional<Owned> written_options(Evaluator& e, PyObject* group) {
+  Owned all = Owned::take(PyDict_New());
+  const Origins::Entry* entry = e.origins.find(group);
+  if (entry == nullptr) return all;
+  static PyObject* const params = interned("params");
+  PyObject *key = nullptr, *value = nullptr;
+  PyObject* now = entry->shadow ? entry->shadow.get() : entry->overlay.get();
+  if (now == nullptr) return all;
+  if (entry->shadow && PyDict_GET_SIZE(now) != PyDict_GET_SIZE(entry->snapshot.get())) return std::nullopt;
+  for (Py_ssize_t at = 0; PyDict_Next(now, &at, &key, &value);) {
+    if (value == Origins::changed()) continue;
+    if (entry->shadow && PyDict_GetItemWithError(entry->snapshot.get(), key) == value) continue;
+    if (value == Origins::deleted() || !PyUnicode_CheckExact(key) || PyUnicode_Compare(key, params) == 0 ||
+        !is_constant(value))
+      return std::nullopt;
+    check(PyDict_SetItem(all.get(), key, value));
+  }
+  return all;
+}
+
+// Has the program written what an optimiser reads, or replaced a group? Options that it has written are written by the graph,
+// too, in their turn: `in_turn`.
+bool is_optimizer_written(Evaluator& e, PyObject* optimizer, bool in_turn = false) {
   static PyObject* const called = interned("_opt_called");
   if (e.origins.is_written(e.origins.instance_dict(optimizer), called)) return true;
   PyObject* groups = real_item(optimizer, "param_groups");
   if (groups == nullptr || !PyList_CheckExact(groups) || e.origins.is_written(groups)) return true;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(groups); ++i) {
     PyObject* group = PyList_GET_ITEM(groups, i);
-    if (!PyDict_Check(group) || e.origins.is_written(group)) return true;
+    if (!PyDict_Check(group) || (!in_turn && e.origins.is_written(group))) return true;
+    if (!in_turn) continue;
+    const std::optional<Owned> options = written_options(e, group);
+    if (!options) return true;
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(options->get(), &at, &key, &value);) {
+      const Owned store = Owned::take(PyObject_GetAttrString(group, "__setitem__"));
+      PyObject* const args[] = {key, value};
+      e.recorder.call_in_turn(store.get(), args, nullptr, Py_None);
+    }
   }
   return false;
 }
@@ -88,7 +120,7 @@ Owned optimizer_step(Evaluator& e, PyObject* callable, Arguments& args) {
   if (!plain || !is_outside(e, args[0]) || !has_no_hooks(e, args[0])) return follow(e, callable, args);
   const Owned self = Owned::share(args[0]);
   guard_optimizer(e, self.get());
-  if (is_optimizer_written(e, self.get())) break_here(Reason::mutation, "options of an optimizer, before its step");
+  if (is_optimizer_written(e, self.get(), true)) break_here(Reason::mutation, "options of an optimizer, before its step");
   const Owned method = Owned::take(PyMethod_New(callable, self.get()));
   e.recorder.call_in_turn(method.get(), {}, nullptr, Py_None);
   e.recorder.note_written(parameters_of(self.get()).get());
