@@ -222,6 +222,8 @@ class _Writer:
             return "[" + ", ".join(map(self.value, arg)) + "]"
         if isinstance(arg, slice):
             return f"slice({self.value(arg.start)}, {self.value(arg.stop)}, {self.value(arg.step)})"
+        if isinstance(arg, type) or (isinstance(arg, (types.BuiltinMethodType, types.MethodType, types.FunctionType))):
+            return self.global_name(getattr(arg, "__name__", "function"), arg)
         return self.paint("blue", repr(arg))
 
     def arguments(self, args, kwargs):
