@@ -15,7 +15,7 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
                 path = f"{prefix}.{name}" if prefix else name
                 tables[path] = (owner.__dict__[table], name)
                 if tensor is not None:
-                    groups.setdefault(id(tensor), []).append(path)
+                    groups.setdefault(tensor, []).append(path)
     given = dict(parameters_and_buffers)
     if strict:
         problems = [f"Unexpected key(s): {', '.join(sorted(set(given) - set(tables)))}."] if set(given) - set(tables) else []
@@ -26,7 +26,7 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
     if tie_weights:
         for paths in groups.values():
             named = [path for path in paths if path in given]
-            if len({id(given[path]) for path in named}) > 1:
+            if any(given[path] is not given[named[0]] for path in named):
                 raise ValueError("functional_call got multiple values for keys "
                                  f"{sorted(paths)}, which are tied. Consider using tie_weights=False")
             given.update({path: given[named[0]] for path in paths if named})
