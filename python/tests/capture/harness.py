@@ -72,6 +72,8 @@ def describe(value, library, seen=None):
     """A value as a nest of tuples that can be compared; an object that comes again is named by its number."""
     seen = {} if seen is None else seen
     if isinstance(value, _PLAIN) and type(value) in _PLAIN:
+        if type(value) is str and " at 0x" in value:  # the address of an object
+            value = re.sub(" at 0x[0-9a-f]+", " at 0x", value)
         return (type(value).__name__, value)
     if id(value) in seen:
         return ("again", seen[id(value)][0])
