@@ -2,7 +2,9 @@
 in functions that were called before a break. Each program runs eagerly, and compiled with code made for it."""
 
 import collections
+import contextlib
 import enum
+import io
 import itertools
 import sys
 import unittest
@@ -266,6 +268,84 @@ class EagerAnswers(unittest.TestCase):
         compiled = sconce.compile(f)
         for n in (3, 4, 5, 6):
             self.assertEqual(compiled(sconce.ones(1), n), f(sconce.ones(1), n))
+
+    def test_operators_that_fail_on_values(self):
+        log = []
+
+        def retried(k):
+            log.append("tried")
+            try:
+                return sconce.linalg.cholesky(k)
+            except RuntimeError as error:
+                log.append(type(error).__name__)
+                return sconce.linalg.cholesky(k + 10 * sconce.eye(2))
+
+        def direct(k):
+            return sconce.linalg.cholesky(k)
+
+        def many_arguments(k, *rest, shift=1, **more):
+            log.append((shift, sorted(more), len(rest)))
+            try:
+                k = sconce.linalg.cholesky(k + rest[0])
+            finally:
+                log.append("finally")
+            return k * shift
+
+        def made(scale):
+            def closure(k):
+                log.append(scale)
+                try:
+                    return sconce.linalg.cholesky(k)
+                except RuntimeError:
+                    return k * scale
+            return closure
+
+        def behind_a_break(k):
+            log.append("one")
+            print("between")
+            log.append("two")
+            try:
+                return sconce.linalg.cholesky(k)
+            except RuntimeError:
+                return k
+
+        def written(k):
+            log.append("written")
+            k.add_(1)
+            return sconce.linalg.cholesky(k)
+
+        def write_fails(k):
+            log.append("write")
+            try:
+                k.index_add_(0, sconce.tensor([5]), k[:1])
+            except IndexError:
+                log.append("caught")
+            return k
+
+        def outcome(function, make, keywords):
+            log.clear()
+            args = make()
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    result = function(*args, **keywords).tolist()
+            except Exception as error:  # noqa: BLE001
+                result = type(error), str(error)
+            return result, list(log), [a.tolist() for a in args]
+
+        good, bad = (lambda: (sconce.eye(2),)), (lambda: (-sconce.eye(2),))
+        more = [lambda: (sconce.eye(2), sconce.eye(2)), lambda: (-sconce.eye(2), -sconce.eye(2), sconce.ones(1))]
+        for function, calls, keywords in [
+                (retried, [good, bad, good, bad], {}), (direct, [good, good, good, bad, good], {}), (made(3), [good, bad], {}),
+                (many_arguments, more, {"shift": 2, "a": 1, "b": 2}), (behind_a_break, [good, bad, bad], {}),
+                (write_fails, [good, bad], {})]:
+            compiled = sconce.compile(function)
+            for make in calls:
+                with self.subTest(function=function.__name__):
+                    self.assertEqual(outcome(compiled, make, keywords), outcome(function, make, keywords))
+        # What the graph has written cannot be taken back: the function does not run again.
+        result, _, args = outcome(sconce.compile(written), bad, {})
+        self.assertTrue(issubclass(result[0], RuntimeError))
+        self.assertEqual(args, [[[0.0, 1.0], [1.0, 0.0]]])
 
     def test_functions_without_tensors_are_left_alone(self):
         def f(n):

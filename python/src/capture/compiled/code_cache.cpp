@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "capture/code_state.h"
 #include "capture/compiled/newcomers.h"
 #include "capture/compiled/report.h"
 #include "capture/evaluator/evaluate.h"
@@ -250,6 +251,7 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
     set_outside_inputs(entry->graph.get(), std::move(outside));
   }
   entry->code = std::move(trace.code);
+  if (entry->code) code_state(reinterpret_cast<PyCodeObject*>(entry->code.get())).original = code_;
   entry->result = std::move(trace.result);
   entry->none_handled = trace.none_handled;
   if (entry->code) {

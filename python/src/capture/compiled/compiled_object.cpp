@@ -73,8 +73,11 @@ PyObject* function_with_code(CacheEntry& entry, PyFunctionObject* function) {
   return entry.function.get();
 }
 
+// The graph has failed and changed nothing: Note [Graphs that fail].
+struct RunEagerly {};
+
 // Graph and recipe, without a frame of Python.
-Owned run_direct(const CacheEntry& entry, PyObject* const* inputs, PyObject* const* slots) {
+Owned run_recipe(const CacheEntry& entry, PyObject* const* inputs, PyObject* const* slots) {
   if (!entry.graph) return make_result(*entry.result, nullptr, slots);
   constexpr size_t kFew = 4;
   const size_t count = graph_outputs(entry.graph.get());
@@ -87,6 +90,19 @@ Owned run_direct(const CacheEntry& entry, PyObject* const* inputs, PyObject* con
   std::vector<Owned> many(count);
   run_graph(entry.graph.get(), inputs, many);
   return make_result(*entry.result, many.data(), slots);
+}
+
+Owned run_direct(const CacheEntry& entry, PyObject* const* inputs, PyObject* const* slots) {
+  if (!entry.graph) return run_recipe(entry, inputs, slots);
+  const GraphAttempt attempt(entry.graph.get(), inputs);
+  try {
+    return run_recipe(entry, inputs, slots);
+  } catch (const PythonError&) {
+    if (!attempt.may_run_again() || !clear_failure()) throw;
+  } catch (const Error&) {
+    if (!attempt.may_run_again()) throw;
+  }
+  throw RunEagerly();
 }
 
 // Direct calls: arguments that the function takes as they are, for the entry that answered the call before.
@@ -116,7 +132,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* na
   Handed* handed = take_handed();
   if (unusual_calls != 0 && (settings().stance == Stance::force_eager || is_evaluating()))
     return call_handing(of(self).function, args, flags, names, handed);
-  return guarded([&]() -> PyObject* {
+  const auto compiled = [&]() -> PyObject* {
     if (state.direct_arguments == static_cast<size_t>(PyVectorcall_NARGS(flags)) && names == nullptr &&
         unusual_calls == 0) {
       if (PyObject* made = call_directly(state, function, args)) return made;
@@ -148,8 +164,16 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* na
     answer.inputs.clear();  // its code fetches them
     const RegionScope region(state.config);
     const HookScope hook;
-    PyObject* result = call_handing(with_code.get(), args, flags, names, handed);
+    PyObject* result = take_eager_answer(call_handing(with_code.get(), args, flags, names, handed));
     return handed != nullptr ? result : finish_calls(result);
+  };
+  return guarded([&]() -> PyObject* {
+    try {
+      return compiled();
+    } catch (const RunEagerly&) {
+      const HookPause pause;
+      return PyObject_Vectorcall(of(self).function, args, flags, names);
+    }
   });
 }
 

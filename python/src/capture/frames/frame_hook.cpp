@@ -3,6 +3,7 @@
 #include "capture/code_state.h"
 #include "capture/frames/frame_layout.h"
 #include "capture/frames/tail_call.h"
+#include "capture/graph/compiled_graph.h"
 #include "capture/output/writer.h"
 
 namespace sconce::python::capture {
@@ -67,7 +68,7 @@ PyObject* run_entered(PyThreadState* state, Frame* f, const std::shared_ptr<Fram
   if (failed) return run_frame(state, f, 1);  // pops the frame, with the exception on its way
   if (other) replace_code(state, f, reinterpret_cast<PyCodeObject*>(other.get()));
   other = Owned();  // the frame has a reference
-  PyObject* result = run_below(state, f, 0);
+  PyObject* result = take_eager_answer(run_below(state, f, 0));
   return tail ? result : finish_calls(result);
 }
 
@@ -170,6 +171,28 @@ HookScope::~HookScope() {
   // Another hook may have come on top: it goes on calling ours, which finds nothing of interest or lets frames run.
   if (_PyInterpreterState_GetEvalFrameFunc(interpreter) != on_frame) return;
   _PyInterpreterState_SetEvalFrameFunc(interpreter, below ? below : _PyEval_EvalFrameDefault);
+}
+
+Owned run_caller_eagerly() {
+  Frame* f = current_frame(PyThreadState_Get());
+  const CodeState* kept = f == nullptr ? nullptr : find_code_state(code_of(f));
+  if (kept == nullptr || kept->original == nullptr) return {};
+  PyCodeObject* code = kept->original;
+  PyFunctionObject* caller = function_of(f);
+  const Owned function = Owned::take(
+      PyFunction_NewWithQualName(reinterpret_cast<PyObject*>(code), caller->func_globals, caller->func_qualname));
+  if (caller->func_closure) check(PyFunction_SetClosure(function.get(), caller->func_closure));
+  PyObject** slots = slots_of(f);
+  const Owned args = Owned::take(PyList_New(0)), keywords = Owned::take(PyDict_New());
+  for (int i = 0; i < code->co_argcount; ++i) check(PyList_Append(args.get(), slots[i]));
+  int next = code->co_argcount;
+  for (; next < code->co_argcount + code->co_kwonlyargcount; ++next)
+    check(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(code->co_localsplusnames, next), slots[next]));
+  if (code->co_flags & CO_VARARGS) check(PyList_SetSlice(args.get(), code->co_argcount, code->co_argcount, slots[next++]));
+  if (code->co_flags & CO_VARKEYWORDS) check(PyDict_Update(keywords.get(), slots[next]));
+  const Owned all = Owned::take(PyList_AsTuple(args.get()));
+  const HookPause pause;
+  return Owned::take(PyObject_Call(function.get(), all.get(), keywords.get()));
 }
 
 FrameRedirect::FrameRedirect(Answer answer) : before_(std::exchange(redirect, answer)) {}

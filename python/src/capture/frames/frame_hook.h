@@ -42,6 +42,11 @@ class HookScope {
   HookScope(const HookScope&) = delete;
 };
 
+// Called from a function of C that emitted code (CodeState::original) calls before it changes anything: runs the program's
+// function from its start, with the arguments that lie in the frame, and nothing of it is captured. Empty: it was called by
+// other code. Throws PythonError for an exception of the function.
+Owned run_caller_eagerly();
+
 // Frames that this thread enters meanwhile are of no interest: for code that belongs to capture itself.
 class HookPause {
  public:

@@ -26,6 +26,9 @@
 namespace sconce::python::capture {
 namespace {
 
+// May the program's function run from its start when the graph has failed?
+enum class Undo : uint8_t { always, if_unwritten, never };
+
 // Whether the graph runs with its outside inputs as constants.
 struct Freezing {
   std::vector<uint32_t> outside;
@@ -49,6 +52,7 @@ struct Held {
   size_t inputs = 0;
   bool has_numbers = false;  // among the inputs of the call
   bool by_plans = true, by_calls = false, is_single = false;
+  Undo undo = Undo::never;
 };
 struct CompiledGraphObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -275,6 +279,16 @@ Owned run_backend(const CompiledGraphObject& object, PyObject* const* args) {
   return Owned::take(is_tensor(made.get()) ? PyTuple_Pack(1, made.get()) : PySequence_Tuple(made.get()));
 }
 
+Undo undo_of(const ir::Graph& graph) {
+  Undo undo = Undo::always;
+  for (const ir::Node* n : graph.nodes()) {
+    if (n->op() == nullptr) continue;
+    if (n->op() == &call_python_op() || n->op()->has(Trait::random) || !n->blocks().empty()) return Undo::never;
+    if (n->op()->schema().is_mutable()) undo = Undo::if_unwritten;
+  }
+  return undo;
+}
+
 PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const CompiledGraphObject& object = compiled(self);
@@ -294,6 +308,37 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
     }
     return run_to_tuple(held, args).give();
   });
+}
+
+// Note [Graphs that fail]
+// An operator that fails on values (a matrix that has no factor, an index out of range) fails when the graph runs: nothing
+// of the program's effects is there yet, and a handler of the program's own does not see it. So where the graph has changed
+// nothing by then, the function runs from its start as it is, and does what it does eagerly. Emitted code calls the graph
+// first of all, with the arguments of the function still in its frame: the function runs here, and what it returns leaves
+// the frame by an exception of our own, which whoever runs emitted code takes (take_eager_answer).
+[[gnu::tls_model("initial-exec")]] constinit thread_local PyObject* eager_answer = nullptr;
+
+PyObject* answer_exception() {
+  static PyObject* const type = PyErr_NewException("sconce.compiler.EagerAnswer", PyExc_BaseException, nullptr);
+  return type;
+}
+
+PyObject* run_emitted(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  const GraphAttempt attempt(self, args);
+  PyObject* result = run(self, args, flags, names);
+  if (result != nullptr || !attempt.may_run_again() || !clear_failure()) return result;
+  Owned answer;
+  const bool ran = guarded(
+      [&] {
+        answer = run_caller_eagerly();
+        return true;
+      },
+      false);
+  if (!ran) return nullptr;
+  if (!answer) return run(self, args, flags, names);  // no code of ours has called it: fails again
+  eager_answer = answer.give();
+  PyErr_SetNone(answer_exception());
+  return nullptr;
 }
 
 void dealloc(PyObject* self) {
@@ -428,7 +473,8 @@ Owned make_compiled_graph(GraphParts parts) {
                     held->tensors.empty() && held->inputs <= kMostOfSingle;
   auto* object = PyObject_New(CompiledGraphObject, &compiled_graph_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
-  object->vectorcall = run;
+  held->undo = held->python_calls.empty() ? undo_of(*held->function->graph()) : Undo::never;
+  object->vectorcall = run_emitted;
   object->held = held.release();
   object->module = nullptr;
   object->backend = object->torch = nullptr;
@@ -444,6 +490,41 @@ Owned make_compiled_graph(GraphParts parts) {
       PyObject_CallMethod(backends.get(), "compile_graph", "OOO", made.get(), parts.backend, parts.options));
   if (chosen.get() != Py_None) object->backend = Py_NewRef(chosen.get());
   return made;
+}
+
+PyObject* take_eager_answer(PyObject* result) {
+  if (result != nullptr || eager_answer == nullptr) [[likely]]
+    return result;
+  PyErr_Clear();
+  return std::exchange(eager_answer, nullptr);
+}
+
+GraphAttempt::GraphAttempt(PyObject* graph, PyObject* const* inputs) : graph_(graph), inputs_(inputs) {
+  if (compiled(graph).held->undo == Undo::if_unwritten) before_ = now();
+}
+
+std::vector<GraphAttempt::Look> GraphAttempt::now() const {
+  const Held& held = *compiled(graph_).held;
+  std::vector<Look> all;
+  const auto add = [&](const Tensor& t) {
+    all.push_back({t.version(), t.sizes().vec(), t.strides().vec(), t.requires_grad()});
+  };
+  for (size_t i = 0; i < held.inputs; ++i)
+    if (is_tensor(inputs_[i])) add(tensor_of(inputs_[i]));
+  for (const Tensor& t : held.tensors) add(t);
+  return all;
+}
+
+bool GraphAttempt::may_run_again() const {
+  const CompiledGraphObject& object = compiled(graph_);
+  if (object.held->undo == Undo::never || object.backend != nullptr || object.torch != nullptr) return false;
+  return object.held->undo == Undo::always || now() == before_;
+}
+
+bool clear_failure() {
+  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return false;
+  PyErr_Clear();
+  return true;
 }
 
 PyObject* run_quickly(PyObject* graph, PyObject* const* inputs, int64_t output) {

@@ -39,6 +39,31 @@ size_t graph_outputs(PyObject* graph);
 PyObject* run_quickly(PyObject* graph, PyObject* const* inputs, int64_t output);
 void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> outputs);
 
+// One run of a graph: may the program's function run from its start when it has failed? Note [Graphs that fail]
+class GraphAttempt {
+ public:
+  GraphAttempt(PyObject* graph, PyObject* const* inputs);
+  // True where the graph has changed nothing.
+  bool may_run_again() const;
+
+ private:
+  struct Look {
+    uint32_t version;
+    std::vector<int64_t> sizes, strides;
+    bool requires_grad;
+    bool operator==(const Look&) const = default;
+  };
+  std::vector<Look> now() const;
+
+  PyObject* graph_;
+  PyObject* const* inputs_;
+  std::vector<Look> before_;  // of a graph that writes to tensors
+};
+// Clears the exception that is set, when it is one of the program's.
+bool clear_failure();
+// For whoever runs emitted code: its result, or what the function gave eagerly when the graph had failed.
+PyObject* take_eager_answer(PyObject* result);
+
 void add_graph_capture(PyObject* module);
 
 }  // namespace sconce::python::capture
