@@ -239,8 +239,7 @@ void Evaluator::check_generators() {
     if (!is_generator(object)) continue;
     const auto* g = reinterpret_cast<GeneratorStandIn*>(object);
     if (is_coroutine(object) && !g->frame->finished) throw Unrebuildable{object, "a coroutine that was not awaited"};
-    if (is_left_inside(object))
-      throw Unrebuildable{object, "a generator that was left inside of a try"};
+    if (is_left_inside(object)) throw Unrebuildable{object, "a generator that was left inside of a try"};
   }
 }
 

@@ -120,7 +120,8 @@ Owned optimizer_step(Evaluator& e, PyObject* callable, Arguments& args) {
   if (!plain || !is_outside(e, args[0]) || !has_no_hooks(e, args[0])) return follow(e, callable, args);
   const Owned self = Owned::share(args[0]);
   guard_optimizer(e, self.get());
-  if (is_optimizer_written(e, self.get(), true)) break_here(Reason::mutation, "options of an optimizer, before its step");
+  if (is_optimizer_written(e, self.get(), true))
+    break_here(Reason::mutation, "options of an optimizer, before its step");
   const Owned method = Owned::take(PyMethod_New(callable, self.get()));
   e.recorder.call_in_turn(method.get(), {}, nullptr, Py_None);
   e.recorder.note_written(parameters_of(self.get()).get());

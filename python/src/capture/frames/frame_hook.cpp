@@ -188,7 +188,8 @@ Owned run_caller_eagerly() {
   int next = code->co_argcount;
   for (; next < code->co_argcount + code->co_kwonlyargcount; ++next)
     check(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(code->co_localsplusnames, next), slots[next]));
-  if (code->co_flags & CO_VARARGS) check(PyList_SetSlice(args.get(), code->co_argcount, code->co_argcount, slots[next++]));
+  if (code->co_flags & CO_VARARGS)
+    check(PyList_SetSlice(args.get(), code->co_argcount, code->co_argcount, slots[next++]));
   if (code->co_flags & CO_VARKEYWORDS) check(PyDict_Update(keywords.get(), slots[next]));
   const Owned all = Owned::take(PyList_AsTuple(args.get()));
   const HookPause pause;

@@ -84,7 +84,8 @@ struct Stages::Builder {
         if (!v->type()->is(TypeKind::tensor)) return false;
         // x.t_() of a tensor that comes from another stage: the tensor itself goes on, as it was turned there.
         const ir::Value* same = v;
-        while (const ir::Value* written = inside.contains(same->node()) ? written_argument(same) : nullptr) same = written;
+        while (const ir::Value* written = inside.contains(same->node()) ? written_argument(same) : nullptr)
+          same = written;
         if (!inside.contains(same->node())) {
           slots.insert_or_assign(v, slot(same));
           continue;

@@ -184,7 +184,8 @@ static Owned parts_of_value(PyObject* o) {
   const Owned make = Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(base), "__new__"));
   const Owned args = Owned::take(PyTuple_Pack(2, Py_TYPE(o), value.get()));
   PyObject* dict = dict_of(o);
-  return Owned::take(PyTuple_Pack(3, make.get(), args.get(), dict != nullptr && PyDict_GET_SIZE(dict) > 0 ? dict : Py_None));
+  return Owned::take(
+      PyTuple_Pack(3, make.get(), args.get(), dict != nullptr && PyDict_GET_SIZE(dict) > 0 ? dict : Py_None));
 }
 
 // Would making it again from what __reduce_ex__ gave run code of Python, which has run while evaluating?
