@@ -4,6 +4,7 @@ in functions that were called before a break. Each program runs eagerly, and com
 import collections
 import contextlib
 import enum
+import functools
 import io
 import itertools
 import sys
@@ -346,6 +347,39 @@ class EagerAnswers(unittest.TestCase):
         result, _, args = outcome(sconce.compile(written), bad, {})
         self.assertTrue(issubclass(result[0], RuntimeError))
         self.assertEqual(args, [[[0.0, 1.0], [1.0, 0.0]]])
+
+    def test_ordered_dicts_keep_their_order(self):
+        def f(x, table):
+            return list(table), next(reversed(table)), x + len(table)
+
+        class Table(collections.OrderedDict):
+            pass
+
+        for kind in (collections.OrderedDict, Table):
+            table = kind(a=1, b=2)
+            compiled = sconce.compile(f)
+            for key in ("a", "b", "a", "a"):
+                table.move_to_end(key)
+                self.assertEqual(compiled(sconce.ones(1), table)[:2], f(sconce.ones(1), table)[:2])
+
+    def test_functions_of_a_class_by_their_descriptor(self):
+        class Handler:
+            @functools.singledispatchmethod
+            def handle(self, value):
+                return "other"
+
+            @handle.register
+            def _(self, value: int):
+                return value + 1
+
+        def f(x, value):
+            return x + 1, Handler().handle(value), Handler().handle
+
+        compiled = sconce.compile(f)
+        for value in (1, "a", 2):
+            self.assertEqual(compiled(sconce.ones(1), value)[1], f(sconce.ones(1), value)[1])
+        Handler.__dict__["handle"].register(str, lambda self, value: value * 2)
+        self.assertEqual(compiled(sconce.ones(1), "a")[1], "aa")
 
     def test_functions_without_tensors_are_left_alone(self):
         def f(n):

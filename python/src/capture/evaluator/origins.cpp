@@ -1,5 +1,7 @@
 #include "capture/evaluator/origins.h"
 
+#include "capture/dict_keys.h"
+#include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/reasons.h"
 #include "capture/guards/tensor_fact.h"
 #include "capture/set_entries.h"
@@ -63,6 +65,7 @@ bool is_torch_value(PyTypeObject* t) {
 bool is_immutable(PyObject* o) {
   if (is_constant(o) || is_dtype(o) || is_device(o) || PyCode_Check(o)) return true;
   PyTypeObject* t = Py_TYPE(o);
+  if (t->tp_name[0] == 'r' && t->tp_name[1] == 'e' && t->tp_name[2] == '.') return true;  // re.Pattern, re.Match
   if (is_torch_value(t) || std::string_view(t->tp_name).starts_with("numpy.dtype")) return true;
   if (t == &PyCFunction_Type || t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type ||
       t == &PyClassMethodDescr_Type || t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type || t == &PyRange_Type ||
@@ -141,7 +144,7 @@ bool Origins::is_written(PyObject* object, PyObject* but) {
   Entry* e = find(object);
   if (e == nullptr) return false;
   if (e->shadow) {
-    if (!PyList_CheckExact(object)) return true;
+    if (!PyList_Check(object)) return true;
     PyObject *now = e->shadow.get(), *then = e->snapshot.get();
     if (PyList_GET_SIZE(now) != PyTuple_GET_SIZE(then)) return true;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(now); ++i)
@@ -275,7 +278,8 @@ bool is_deque(PyObject* object) {
 }
 
 bool Origins::can_absorb(PyObject* o) const {
-  return PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o) || is_deque(o);
+  if (PyList_Check(o)) return PyList_CheckExact(o) || !has_python_specials(Py_TYPE(o));
+  return PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o) || is_deque(o);
 }
 
 namespace {
@@ -294,7 +298,8 @@ void store_plainly(PyObject* dict, PyObject* key, PyObject* value) {
 // Is a dict of the program's own class read as a dict is: no method of Python stands between?
 bool is_read_plainly(PyObject* dict) {
   static PyObject* const names[] = {Owned::take(PyUnicode_InternFromString("__getitem__")).give(),
-                                    Owned::take(PyUnicode_InternFromString("__iter__")).give()};
+                                    Owned::take(PyUnicode_InternFromString("__iter__")).give(),
+                                    Owned::take(PyUnicode_InternFromString("keys")).give()};
   for (PyObject* name : names) {
     PyObject* found = _PyType_Lookup(Py_TYPE(dict), name);
     if (found != nullptr && !Py_IS_TYPE(found, &PyWrapperDescr_Type) && !Py_IS_TYPE(found, &PyMethodDescr_Type))
@@ -311,7 +316,7 @@ PyObject* Origins::absorb(PyObject* object) {
   if (e->source == kNoSource || !can_absorb(object)) return object;
   guard_type(object);
   const SourceId source = e->source;
-  if (PyTuple_Check(object) || PyList_CheckExact(object)) {
+  if (PyTuple_Check(object) || PyList_Check(object)) {
     guard_length(object);
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(object);
     Owned items = Owned::take(PyTuple_New(n));
@@ -320,8 +325,10 @@ PyObject* Origins::absorb(PyObject* object) {
       PyTuple_SET_ITEM(items.get(), i, wrap(item, sources_.add(Step::element, source, static_cast<int32_t>(i))).give());
     }
     e = find(object);
-    if (PyList_CheckExact(object)) {
-      e->shadow = Owned::take(PySequence_List(items.get()));
+    if (PyList_Check(object)) {
+      const Owned none = Owned::take(PyTuple_New(0));
+      e->shadow = Owned::take(PyList_Type.tp_new(Py_TYPE(object), none.get(), nullptr));
+      check(PyList_SetSlice(e->shadow.get(), 0, 0, items.get()));
     } else if (PyTuple_CheckExact(object)) {
       e->shadow = Owned::share(items.get());
     } else {
@@ -332,10 +339,10 @@ PyObject* Origins::absorb(PyObject* object) {
   } else if (PyDict_Check(object)) {
     if (!PyDict_CheckExact(object) && !is_read_plainly(object))
       throw Break{Reason::unknown_object, std::string(Py_TYPE(object)->tp_name)};
-    const Owned keys = Owned::take(PyTuple_New(PyDict_GET_SIZE(object)));
-    Py_ssize_t at = 0, n = 0;
+    const Owned keys = dict_keys(object);
+    const Py_ssize_t n = PyTuple_GET_SIZE(keys.get());
+    Py_ssize_t at = 0;
     PyObject *key = nullptr, *value = nullptr;
-    while (PyDict_Next(object, &at, &key, &value)) PyTuple_SET_ITEM(keys.get(), n++, Py_NewRef(key));
     sources_.guard(source, FactKind::keys, keys.get());
     Owned copy;
     if (PyDict_CheckExact(object)) {

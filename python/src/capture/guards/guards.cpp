@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/dict_keys.h"
 #include "capture/guards/watched_part.h"
 #include "capture/set_entries.h"
 #include "interop/torch_function.h"
@@ -132,6 +133,10 @@ struct Guards::Walk {
         return PyDict_Check(from) ? look_up(from, f) : nullptr;
       case Step::key_at: {
         if (!PyDict_Check(from)) return nullptr;
+        if (PyODict_Check(from)) {
+          const Owned keys = dict_keys(from);  // the dict keeps them
+          return f.index < PyTuple_GET_SIZE(keys.get()) ? PyTuple_GET_ITEM(keys.get(), f.index) : nullptr;
+        }
         PyObject *key = nullptr, *value = nullptr;
         Py_ssize_t at = 0;
         for (int32_t i = 0; PyDict_Next(from, &at, &key, &value); ++i)
@@ -364,6 +369,12 @@ bool Guards::holds(const Row& row, PyObject* object, PyObject* const* slots) con
     }
     case FactKind::keys: {
       if (!PyDict_Check(object) || PyDict_GET_SIZE(object) != PyTuple_GET_SIZE(row.object)) return false;
+      if (PyODict_Check(object)) {
+        const Owned keys = dict_keys(object);
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys.get()); ++i)
+          if (!same_constant(PyTuple_GET_ITEM(keys.get(), i), PyTuple_GET_ITEM(row.object, i))) return false;
+        return true;
+      }
       PyObject *key = nullptr, *value = nullptr;
       Py_ssize_t at = 0;
       for (Py_ssize_t i = 0; PyDict_Next(object, &at, &key, &value); ++i)
