@@ -4,6 +4,18 @@
 
 namespace sconce::python::capture {
 
+namespace {
+
+// class_item(class, name)
+PyObject* class_item(PyObject*, PyObject* args) {
+  PyObject* found =
+      _PyType_Lookup(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(args, 0)), PyTuple_GET_ITEM(args, 1));
+  if (found == nullptr) PyErr_SetObject(PyExc_AttributeError, PyTuple_GET_ITEM(args, 1));
+  return Py_XNewRef(found);
+}
+
+}  // namespace
+
 Writer::Writer(const Code& like) {
   const auto slots = static_cast<size_t>(like.slots());
   for (size_t i = 0; i < like.locals.size(); ++i) {
@@ -88,9 +100,17 @@ void Writer::source(const Sources& sources, SourceId id, PyObject* globals) {
     case Step::constant:
       constant(s.object);
       return;
+    case Step::class_item: {  // as it stands in the class: a descriptor would give something else
+      static PyMethodDef method = {"class_item", class_item, METH_VARARGS, nullptr};
+      static PyObject* const function = Owned::take(PyCFunction_New(&method, nullptr)).give();
+      begin_call(function);
+      source(sources, s.base, globals);
+      constant(s.key);
+      end_call(2);
+      return;
+    }
     case Step::attribute:
     case Step::instance_item:
-    case Step::class_item:
       source(sources, s.base, globals);
       load_name(Op::load_attr, s.key);
       return;
