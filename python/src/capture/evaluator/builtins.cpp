@@ -335,6 +335,12 @@ struct Builtins {
     Owned found = e.special(a[0], std::string(text_of(a[1])).c_str());
     return found ? std::move(found) : Owned::share(Py_None);
   }
+  // function.__get__(instance, owner)
+  static Owned bind_function(Evaluator&, PyObject*, Arguments& a) {
+    need(a, 2, 3, "function.__get__");
+    if (!PyFunction_Check(a[0])) refuse("function.__get__");
+    return a[1] == Py_None ? Owned::share(a[0]) : Owned::take(PyMethod_New(a[0], a[1]));
+  }
   static Owned not_tracing(Evaluator&, PyObject*, Arguments&) { return Owned::share(Py_False); }
   // _sconce._function(name): a function of the library, the same each time.
   static Owned library_function(Evaluator& e, PyObject* callable, Arguments& a) {
@@ -506,6 +512,7 @@ void add_builtins() {
         "_restore_inference_mode", "_inference_mode_state", "_autocast_state", "_set_autocast", "clear_autocast_cache",
         "get_num_threads", "is_deterministic", "_cpu_level"})
     add("sconce._sconce", name, B::state);
+  add("types", "FunctionType.__get__", B::bind_function);
   add("sconce._polyfills.of_objects", "special", B::special_method);
   add("sconce._sconce", "_is_tracing", B::not_tracing);
   add("sconce._sconce", "_function", B::library_function);

@@ -648,6 +648,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
             .identity_guarded = true;
       return call(behind.get(), std::move(args), plain);
     }
+    if (Owned found = dispatch_by_class(*this, callable, args)) return found;
     // A generator of random numbers that the program has made itself is an object like others.
     const bool own_generator = !args.values.empty() && is_random_generator(args[0]) && !origins.outside(args[0]);
     if (is_left_alone(callable) && !own_generator) break_here(Reason::unknown_callable, shown(callable));

@@ -73,6 +73,36 @@ Owned signature_parameters(Evaluator& e, PyObject*, Arguments& args) {
 
 }  // namespace
 
+// dispatch(cls) of functools.singledispatch, a closure that keeps what it has found in a weak dict. What it finds depends on
+// the registry, whose keys are guarded, and what stands there for the class.
+Owned dispatch_by_class(Evaluator& e, PyObject* function, const Arguments& args) {
+  static PyObject* const code = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("functools"));
+    const Owned generic = Owned::take(PyObject_CallMethod(module.get(), "singledispatch", "O", &PyLong_Type));
+    const Owned dispatch = Owned::take(PyObject_GetAttrString(generic.get(), "dispatch"));
+    return Py_NewRef(PyFunction_GET_CODE(dispatch.get()));
+  }();
+  if (PyFunction_GET_CODE(function) != code || args.values.size() != 1 || !PyType_Check(args[0])) return {};
+  PyObject* closure = PyFunction_GET_CLOSURE(function);
+  PyObject* names = reinterpret_cast<PyCodeObject*>(code)->co_localsplusnames;
+  PyObject* registry = nullptr;
+  const Py_ssize_t first = PyTuple_GET_SIZE(names) - PyTuple_GET_SIZE(closure);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(closure); ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, first + i), "registry") == 0)
+      registry = PyCell_GET(PyTuple_GET_ITEM(closure, i));
+  if (registry == nullptr || !PyDict_CheckExact(registry)) return {};
+  e.origins.guard_identity(function);
+  if (!e.origins.outside(registry))
+    e.origins.enter(registry, e.origins.sources().add(Step::constant, kNoSource, 0, nullptr, registry)).type_guarded =
+        true;
+  (void)e.origins.absorb(registry);
+  const Owned found = Owned::take(PyObject_CallOneArg(function, args[0]));
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(registry, &at, &key, &value);)
+    if (value == found.get()) return Owned::share(e.origins.dict_find(registry, key));
+  return {};
+}
+
 void add_library_calls() {
   const auto add = [](const char* module, const char* name, CallHandler handler) {
     add_known(module, name, Known{Treatment::handler, handler, false});

@@ -39,6 +39,8 @@ bool is_plain_class(PyTypeObject* type);
 // Adds rows of handlers; builtins.cpp fills the table so.
 void add_known(const char* module, const char* name, Known known);
 void add_known(PyObject* callable, Known known);
+// Empty: the function is not that of functools.singledispatch.
+Owned dispatch_by_class(Evaluator& e, PyObject* function, const Arguments& args);
 void add_builtins();
 void add_library_calls();
 void add_training_calls();
