@@ -181,7 +181,8 @@ bool has_python_specials(PyTypeObject* type, Looks looks) {
   struct Found {
     bool any, texts, equality;
     bool of(Looks looks) const {
-      return looks == Looks::at_texts ? texts : looks == Looks::at_equality ? equality : any;
+      if (looks == Looks::at_texts) return texts;
+      return looks == Looks::at_equality || looks == Looks::at_keys ? equality : any;
     }
   };
   static std::unordered_map<PyTypeObject*, Found> known;
@@ -239,7 +240,8 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   if (outside && origins.can_absorb(o)) {
     arg = Owned::share(origins.absorb(o));
     o = arg.get();
-  } else if (PyFunction_Check(o) && looks_ == Looks::at_equality) {  // is itself, and nothing else
+  } else if (PyFunction_Check(o) &&
+             (looks_ == Looks::at_equality || looks_ == Looks::at_keys)) {  // is itself, and nothing else
     origins.guard_identity(o);
     return true;
   } else if (PyFunction_Check(o) || PyMethod_Check(o)) {
@@ -291,7 +293,7 @@ bool Evaluator::prepare_contents(PyObject* o, int depth) {
         Owned k = Owned::share(key);
         if (!prepare(k, false, depth + 1)) return false;
       }
-      if (is_constant(value)) continue;
+      if (is_constant(value) || looks_ == Looks::at_keys) continue;
       Owned v = Owned::share(value);
       if (!prepare(v, false, depth + 1)) return false;
       if (v.get() != value) changed.emplace_back(Owned::share(key), std::move(v));
@@ -502,6 +504,7 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
               callable == reinterpret_cast<PyObject*>(&PySet_Type)
           ? (std::string_view(of != nullptr ? name_text(callable) : "") == "sort" ? Looks::at_all : Looks::at_equality)
           : Looks::at_all;
+  if (of == &PyDict_Type && name_text(callable) == "update") looks_ = Looks::at_keys;
   bool plain = true;
   std::optional<CallbackScope> calls_back;
   if (in_polyfill(frames) || polyfill_of(callable) == nullptr) calls_back.emplace(*this);

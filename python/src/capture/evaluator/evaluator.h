@@ -20,8 +20,8 @@ namespace sconce::python::capture {
 // Thrown when the instruction was reached at which this run was to end; the frames are as they were in front of it.
 struct Stopped {};
 
-// Methods of Python that code of C may call: all but texts, texts too, or only __eq__ and __hash__.
-enum class Looks : uint8_t { at_all, at_texts, at_equality };
+// Methods of Python that code of C may call: all but texts, texts too, or only __eq__ and __hash__, of keys of dicts alone.
+enum class Looks : uint8_t { at_all, at_texts, at_equality, at_keys };
 
 class CallbackScope;
 
