@@ -660,7 +660,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     }
     return call_function(callable, std::move(args), plain);
   }
-  if (type == &PyCFunction_Type) {
+  if (PyCFunction_Check(callable)) {
     PyObject* self = PyCFunction_GET_SELF(callable);
     if (self != nullptr && !PyModule_Check(self)) {
       if (!PyType_Check(self)) {  // a bound method of C
