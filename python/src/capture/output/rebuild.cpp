@@ -163,7 +163,13 @@ static Owned parts_of_value(PyObject* o) {
                                                   : nullptr;
   if (view != nullptr) {
     PyObject* method = _PyType_Lookup(&PyDict_Type, Owned::take(PyUnicode_InternFromString(view)).get());
-    const Owned of = Owned::take(PyTuple_Pack(1, reinterpret_cast<_PyDictViewObject*>(o)->dv_dict));
+    PyObject* dict = nullptr;  // all that a view holds
+    const auto visit = [](PyObject* held, void* found) {
+      *static_cast<PyObject**>(found) = held;
+      return 0;
+    };
+    base->tp_traverse(o, visit, &dict);
+    const Owned of = Owned::take(PyTuple_Pack(1, dict));
     return Owned::take(PyTuple_Pack(2, method, of.get()));
   }
   if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_named_tuple(o)) return {};
