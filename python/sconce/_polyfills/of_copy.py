@@ -1,21 +1,33 @@
 """Substitute for copy.deepcopy: the original looks copies up by addresses, which differ each time."""
 
+import abc
 import copy
+import copyreg
 
 from . import substitute
 
 _ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range, type})
 
 
+def _is_object(kind):
+    """Are instances of the class copied by their dicts alone?"""
+    return (kind.__new__ is object.__new__ and kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
+            and kind.__getstate__ is object.__getstate__ and kind not in copyreg.dispatch_table and type(kind) in (type, abc.ABCMeta)
+            and kind.__setattr__ is object.__setattr__ and kind.__getattribute__ is object.__getattribute__
+            and not any(hasattr(kind, name) for name in ("__deepcopy__", "__setstate__", "__slots__", "__getattr__")))
+
+
 def _is_plain(value, above):
     kind = type(value)
     if kind in _ATOMS:
         return True
-    if kind not in (list, tuple, dict):
-        return False
     for outer in above:
         if outer is value:  # a ring, which the original unties
             return False
+    if kind not in (list, tuple, dict):
+        if not _is_object(kind) or not hasattr(value, "__dict__") or "__deepcopy__" in value.__dict__:
+            return False
+        return _is_plain(value.__dict__, [*above, value])
     above = [*above, value]
     if kind is dict:
         for key, item in value.items():
@@ -43,6 +55,12 @@ def _copied(value, made):
                 twin = tuple(items)
     elif kind is list:
         twin = [_copied(item, made) for item in value]
+    elif kind is not dict:
+        twin = object.__new__(kind)
+        made.append((value, twin))
+        for name, item in value.__dict__.items():
+            twin.__dict__[name] = _copied(item, made)
+        return twin
     else:
         twin = {key: _copied(item, made) for key, item in value.items()}
     made.append((value, twin))

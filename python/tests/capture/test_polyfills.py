@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import dataclasses
 import functools
 import heapq
 import inspect
@@ -109,6 +110,12 @@ class Word:
         return self.text
 
 
+@dataclasses.dataclass
+class Held:
+    value: object
+    more: list = dataclasses.field(default_factory=list)
+
+
 class Mapping:
     def keys(self):
         return Items("a", "b")
@@ -181,7 +188,8 @@ odd = logged(lambda x: x % 2)
 pair = logged(lambda x, y: (x, y))
 
 CASES = {
-    copy.deepcopy: [a([1, [2, {"k": (3, [4])}]]), a((1, (2, "x"))), a({"a": [], "b": {}}), a(7), a([print, {1, 2}])],
+    copy.deepcopy: [a([1, [2, {"k": (3, [4])}]]), a((1, (2, "x"))), a({"a": [], "b": {}}), a(7), a([print, {1, 2}]), a(Held([1, {"k": 2}])),
+                    a([Held(Held(3))] * 2)],
     map: [a(double, I(1, 2)), a(pair, I(1, 2, 3), I(4, 5)), a(stop_at(2), I(1, 2, 3)), a(double), a(), a(double, 3), a(double, I(1, 2, fail=1)),
           a(None, I(1)), a(double, Old(1, 2))],
     filter: [a(odd, I(1, 2, 3)), a(None, I(0, 1, "", "x")), a(bool, I(0, 1)), a(odd, 5), a(odd)],
