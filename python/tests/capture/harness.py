@@ -68,13 +68,15 @@ def load(name, library):
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range)
 
 
+def without_addresses(text):
+    return re.sub(" at 0x[0-9a-f]+", " at 0x", text)
+
+
 def describe(value, library, seen=None):
     """A value as a nest of tuples that can be compared; an object that comes again is named by its number."""
     seen = {} if seen is None else seen
     if isinstance(value, _PLAIN) and type(value) in _PLAIN:
-        if type(value) is str and " at 0x" in value:  # the address of an object
-            value = re.sub(" at 0x[0-9a-f]+", " at 0x", value)
-        return (type(value).__name__, value)
+        return (type(value).__name__, without_addresses(value) if type(value) is str else value)
     if id(value) in seen:
         return ("again", seen[id(value)][0])
     seen[id(value)] = (len(seen), value)
@@ -180,7 +182,7 @@ def outcomes(name, program_name, library, wrap=lambda function: function, only=N
                 if isinstance(value, types.GeneratorType) or program.options.get("drain"):
                     value = (type(value).__name__, list(itertools.islice(value, 100)))
             except Exception as raised:  # noqa: BLE001
-                error = (type(raised).__name__, str(raised), type(raised.__cause__).__name__, type(raised.__context__).__name__)
+                error = (type(raised).__name__, without_addresses(str(raised)), type(raised.__cause__).__name__, type(raised.__context__).__name__)
         seen = {}
         state = {key: v for key, v in namespace.items() if not key.startswith("__") and key in shared | set(namespace)
                  and not isinstance(v, (types.ModuleType, types.FunctionType, type))}

@@ -349,7 +349,7 @@ def run(text, wrap):
             with contextlib.redirect_stdout(io.StringIO()):
                 value = function(*args)
         except Exception as raised:  # noqa: BLE001
-            error = (type(raised).__name__, str(raised), type(raised.__cause__).__name__, type(raised.__context__).__name__)
+            error = (type(raised).__name__, harness.without_addresses(str(raised)), type(raised.__cause__).__name__, type(raised.__context__).__name__)
         seen = {}
         results.append((harness.describe(value, sconce, seen), error, harness.describe(args, sconce, seen),
                         harness.describe([namespace[name] for name in ("seen", "ticks", "rate", "state")], sconce, seen)))

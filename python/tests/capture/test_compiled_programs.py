@@ -2,8 +2,8 @@
 
     python3 test_compiled_programs.py [Programs.test_NAME...]
 
-recorded.json is made by tools/record_capture.py. known_breaks.txt would name programs that break more often than PyTorch's capture
-does, with how often and why: there is none.
+recorded.json is made by tools/record_capture.py. known_breaks.txt names programs that break more often than PyTorch's capture
+does, with how often and why.
 """
 
 import importlib.util
