@@ -308,19 +308,19 @@ class RowKernel final : public Kernel {
     }
     const int twice = s.dtype == DType::float64;
     const void* in[] = {data(s.in)};
-    const SoftmaxKernels& softmax = at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_kernels));
+    const SoftmaxKernels& softmax = softmax_kernels(twice);
+    const LogSoftmaxKernels& log_softmax = log_softmax_kernels(twice);
     switch (s.op) {
       case RowOp::softmax:
-        return softmax.softmax_rows[twice](data(s.out), in, rows, n);
+        return softmax.rows(data(s.out), in, rows, n);
       case RowOp::log_softmax:
-        if (is_reduced_float(s.dtype))
-          return softmax.log_softmax_rows_16[s.dtype == DType::float16](data(s.out), in, rows, n);
-        return softmax.log_softmax_rows[twice](data(s.out), in, rows, n);
+        if (is_reduced_float(s.dtype)) return log_softmax_16(s.dtype == DType::float16)(data(s.out), in, rows, n);
+        return log_softmax.rows(data(s.out), in, rows, n);
       case RowOp::layer_norm:
-        return norm_kernels().layer_norm[twice](data(s.out), in[0], parameters.weight, parameters.bias, rows, n, s.eps,
-                                                is_reduced_float(s.dtype), statistics, statistics + block_ * 8);
+        return norm_kernels(twice).layer_norm(data(s.out), in[0], parameters.weight, parameters.bias, rows, n, s.eps,
+                                              is_reduced_float(s.dtype), statistics, statistics + block_ * 8);
       default:
-        return norm_kernels().rms_norm[twice](data(s.out), in[0], parameters.weight, rows, n, s.eps, statistics);
+        return norm_kernels(twice).rms_norm(data(s.out), in[0], parameters.weight, rows, n, s.eps, statistics);
     }
   }
 

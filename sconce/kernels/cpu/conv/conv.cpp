@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/small_vector.h"
+#include "sconce/base/weak.h"
+#include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_layout.h"
 #include "sconce/kernels/cpu/engine/row_cache.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
-#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 namespace sconce {
 namespace {
@@ -41,9 +42,9 @@ const GemmTable<T>& gemm_table(const MatrixKernels& kernels) {
 template <class T>
 const DepthwiseTable<T>& depthwise_table(const MatrixKernels& kernels) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    return *kernels.depthwise_f32;
+    return *conv_kernels(kernels).depthwise_f32;
   } else {
-    return *kernels.depthwise_f64;
+    return *conv_kernels(kernels).depthwise_f64;
   }
 }
 
@@ -104,50 +105,71 @@ bool is_framed(const ConvShape& shape) {
 struct Axis {
   int64_t in, out;
   int64_t count, start, out_step, in_step;
-  std::vector<int64_t> taps, offsets;
+  SmallVector<int64_t, 8> taps, offsets;
 };
 struct Phase {
   Axis axes[max_conv_rank];
   int64_t taps() const { return static_cast<int64_t>(axes[0].taps.size() * axes[1].taps.size() * axes[2].taps.size()); }
 };
 
-// The phases along dimension d of the three, the missing ones of a lower rank being in front.
-std::vector<Axis> axis_phases(const ConvShape& shape, int d) {
-  const int i = d - (max_conv_rank - shape.rank);
-  if (i < 0) return {Axis{1, 1, 1, 0, 1, 1, {0}, {0}}};
-  const int64_t stride = shape.stride[i], padding = shape.padding[i], dilation = shape.dilation[i];
-  if (!shape.transposed) {
-    Axis axis{shape.in[i], shape.out[i], shape.out[i], 0, 1, stride, {}, {}};
-    for (int64_t t = 0; t < shape.kernel[i]; t++) {
-      axis.taps.push_back(t);
-      axis.offsets.push_back(t * dilation - padding);
-    }
-    return {axis};
+// All phases, made one by one: kernels that are not large take no memory for them.
+class Phases {
+ public:
+  explicit Phases(const ConvShape& shape) : shape_(shape) {
+    for (int d = 0; d < max_conv_rank; d++) counts_[d] = shape.transposed && place(d) >= 0 ? shape.stride[place(d)] : 1;
   }
-  std::vector<Axis> axes;
-  for (int64_t start = 0; start < stride; start++) {
-    const int64_t count = shape.out[i] > start ? divide_up(shape.out[i] - start, stride) : 0;
-    Axis axis{shape.in[i], shape.out[i], count, start, stride, 1, {}, {}};
-    for (int64_t t = shape.kernel[i] - 1; t >= 0; t--) {  // so that offsets ascend
+
+  class Iterator {
+   public:
+    Iterator(const Phases& all, int64_t number) : all_(all), number_(number) {}
+    Phase operator*() const {
+      const int64_t w = all_.counts_[2], h = all_.counts_[1];
+      return {{all_.axis(0, number_ / w / h), all_.axis(1, number_ / w % h), all_.axis(2, number_ % w)}};
+    }
+    Iterator& operator++() {
+      ++number_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return number_ != other.number_; }
+
+   private:
+    const Phases& all_;
+    int64_t number_;
+  };
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, counts_[0] * counts_[1] * counts_[2]}; }
+
+ private:
+  // The dimension of the shape that is d of the three, the missing ones of a lower rank being in front.
+  int place(int d) const { return d - (max_conv_rank - shape_.rank); }
+  Axis axis(int d, int64_t start) const {
+    const int i = place(d);
+    if (i < 0) return {1, 1, 1, 0, 1, 1, {0}, {0}};
+    const int64_t stride = shape_.stride[i], padding = shape_.padding[i], dilation = shape_.dilation[i];
+    if (!shape_.transposed) {
+      Axis axis{shape_.in[i], shape_.out[i], shape_.out[i], 0, 1, stride, {}, {}};
+      for (int64_t t = 0; t < shape_.kernel[i]; t++) {
+        axis.taps.push_back(t);
+        axis.offsets.push_back(t * dilation - padding);
+      }
+      return axis;
+    }
+    const int64_t count = shape_.out[i] > start ? divide_up(shape_.out[i] - start, stride) : 0;
+    Axis axis{shape_.in[i], shape_.out[i], count, start, stride, 1, {}, {}};
+    for (int64_t t = shape_.kernel[i] - 1; t >= 0; t--) {  // so that offsets ascend
       const int64_t distance = start + padding - t * dilation;
       if (numbers::floor_mod(distance, stride) != 0) continue;
       axis.taps.push_back(t);
       axis.offsets.push_back(distance / stride);
     }
-    axes.push_back(std::move(axis));
+    return axis;
   }
-  return axes;
-}
 
-std::vector<Phase> phases_of(const ConvShape& shape) {
-  std::vector<Phase> phases;
-  for (const Axis& d : axis_phases(shape, 0)) {
-    for (const Axis& h : axis_phases(shape, 1)) {
-      for (const Axis& w : axis_phases(shape, 2)) phases.push_back({{d, h, w}});
-    }
-  }
-  return phases;
-}
+  const ConvShape& shape_;
+  int64_t counts_[max_conv_rank];
+};
+
+Phases phases_of(const ConvShape& shape) { return Phases(shape); }
 
 int64_t product(const int64_t* sizes, int rank) {
   int64_t result = 1;
@@ -282,7 +304,7 @@ class PhaseWeights {
   const DType dtype_;
   const char* weight_;
   const int64_t in_stride_, out_stride_;
-  std::vector<int64_t> taps_;  // offsets
+  SmallVector<int64_t, 32> taps_;  // offsets
   int64_t panels_;
 };
 
@@ -384,8 +406,7 @@ int64_t span(const Axis& axis) {
 // channel has several outputs, they see rows in which it is repeated: so vectors run over outputs here, too.
 template <class T, class Stored>
 void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase& phase, const T* packed,
-                   const DepthwiseTable<T>& table, int64_t group = 1) {
-  constexpr bool narrow = sizeof(Stored) < sizeof(T);
+                   void (*run_row)(const DepthwiseArgs<T>& args), int64_t group = 1) {
   const ConvShape& shape = call.shape;
   const auto& [depth, height, width] = phase.axes;
   const auto kernel_width = static_cast<int64_t>(width.taps.size());
@@ -442,7 +463,7 @@ void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase&
         args.output.residual = reinterpret_cast<const T*>(static_cast<const Stored*>(call.epilogue.residual) +
                                                           pixel * call.epilogue.residual_stride);
       }
-      (narrow ? table.row_bf16 : group > 1 ? table.grouped_row : table.row)(args);
+      run_row(args);
       call.post_in(y, pixel, width.out_step, width.count, 0, channels);
     }
   });
@@ -459,7 +480,7 @@ struct Frame {
     int64_t sizes[3];
     for (int i = 0; i < 3; i++) {
       const Axis& axis = phase.axes[i];
-      sizes[i] = (axis.out - 1) * axis.in_step + axis.offsets.back() - axis.offsets.front() + 1;
+      sizes[i] = (axis.out - 1) * axis.in_step + axis.offsets.back() - axis.offsets[0] + 1;
     }
     depth = sizes[0];
     height = sizes[1];
@@ -469,8 +490,8 @@ struct Frame {
     parallel_for(rows, divide_up(work_per_thread, std::max<int64_t>(row, 1)), [&](int64_t begin, int64_t end) {
       const auto& [d_axis, h_axis, w_axis] = phase.axes;
       for (int64_t r = begin; r < end; r++) {
-        const int64_t h = r % height + h_axis.offsets.front(), d = r / height % depth + d_axis.offsets.front();
-        const int64_t n = r / height / depth, first = w_axis.offsets.front();
+        const int64_t h = r % height + h_axis.offsets[0], d = r / height % depth + d_axis.offsets[0];
+        const int64_t n = r / height / depth, first = w_axis.offsets[0];
         T* to = frame + r * row;
         const int64_t from = std::clamp<int64_t>(-first, 0, width),
                       until = std::clamp<int64_t>(w_axis.in - first, from, width);
@@ -751,9 +772,9 @@ class DirectConv {
                      ((n * frame_.depth + d * depth.in_step) * frame_.height + h * height.in_step) * line +
                      w * width.in_step * channels;
     for (int64_t d_offset : depth.offsets) {
-      const T* plane = first + (d_offset - depth.offsets.front()) * frame_.height * line;
+      const T* plane = first + (d_offset - depth.offsets[0]) * frame_.height * line;
       for (int64_t h_offset : height.offsets) {
-        *rows = plane + (h_offset - height.offsets.front()) * line;
+        *rows = plane + (h_offset - height.offsets[0]) * line;
         rows += size;
       }
     }
@@ -766,12 +787,6 @@ class DirectConv {
   const T* zeros_;
   const Frame<T>& frame_;
   int64_t segment_ = 0, tile_ = 1, tiles_per_segment_ = 1, tiles_ = 0;
-};
-
-// Weights as they were given, where they are used once.
-struct GivenWeights {
-  const void* data;
-  const int64_t* strides;
 };
 
 // Everything in T, y and the residual included. `packed` or `given` is null; weights of depthwise
@@ -801,14 +816,14 @@ void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights
   } else {
     if (conv_is_channelwise(shape)) {
       for (const Phase& phase : phases_of(shape)) {
-        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels));
+        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels).row);
         packed += phase.taps() * shape.out_channels;
       }
       return;
     }
     if (const int64_t group = group_in_vector<T>(shape, kernels)) {
       for (const Phase& phase : phases_of(shape)) {
-        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels), group);
+        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels).grouped_row, group);
         packed += phase.taps() * group * shape.in_channels;
       }
       return;
@@ -843,7 +858,7 @@ void run_depthwise_bf16(const ConvShape& shape, const uint16_t* x, const float* 
   }
   const Call<float> call{shape, tiles, nullptr, reinterpret_cast<float*>(y), wide};
   for (const Phase& phase : phases_of(shape)) {
-    run_depthwise(call, x, y, phase, packed, *kernels.depthwise_f32);
+    run_depthwise(call, x, y, phase, packed, conv_kernels(kernels).depthwise_bf16->row);
     packed += phase.taps() * shape.out_channels;
   }
 }
@@ -1009,21 +1024,61 @@ bool conv_is_product(const ConvShape& shape) {
   return true;
 }
 
+namespace {
+
+template <class T>
+size_t bytes_of_packed(const ConvShape& shape, const MatrixKernels& kernels) {
+  return static_cast<size_t>(packed_elements<T>(shape, kernels)) * sizeof(T);
+}
+template <class T>
+void pack_for(const ConvPacking& p) {
+  pack(p.shape, p.dtype, p.weights.data, p.weights.strides, static_cast<T*>(p.packed), p.kernels);
+}
+template <class T>
+void run_call(const ConvCall& c) {
+  run<T>(c.shape, static_cast<const T*>(c.x), static_cast<const T*>(c.packed), c.given, static_cast<T*>(c.y),
+         c.epilogue, c.kernels, c.order);
+}
+
+constexpr ConvElement element_f32 = {bytes_of_packed<float>, pack_for<float>, run_call<float>};
+
+}  // namespace
+
+SCONCE_WEAK extern constinit const ConvElement conv_of_f64 = {bytes_of_packed<double>, pack_for<double>,
+                                                              run_call<double>};
+SCONCE_WEAK extern constinit const ConvElement conv_of_bf16 = {bytes_of_packed<uint16_t>, pack_for<uint16_t>,
+                                                               run_call<uint16_t>};
+
+SCONCE_WEAK void run_narrow_conv(const ConvCall& c) {
+  if (c.dtype == DType::bfloat16 && conv_is_channelwise(c.shape)) {
+    return run_depthwise_bf16(c.shape, static_cast<const uint16_t*>(c.x), static_cast<const float*>(c.packed),
+                              static_cast<uint16_t*>(c.y), c.epilogue, c.kernels);
+  }
+  NarrowConv(c.shape, c.dtype, c.x, static_cast<const float*>(c.packed), c.y, c.epilogue, c.kernels, c.order).run();
+}
+
+namespace {
+
+// What a convolution is computed in: its dtype, or float for the 16-bit ones.
+const ConvElement& element_for(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
+  if (dtype == DType::float64) return conv_of_f64;
+  return computes_in_bf16(shape, dtype, kernels) ? conv_of_bf16 : element_f32;
+}
+bool is_narrow(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
+  return dtype != DType::float64 && dtype != DType::float32 && !computes_in_bf16(shape, dtype, kernels);
+}
+
+}  // namespace
+
 size_t conv_packed_bytes(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
   check(shape, dtype);
-  if (dtype == DType::float64) return static_cast<size_t>(packed_elements<double>(shape, kernels)) * sizeof(double);
-  if (computes_in_bf16(shape, dtype, kernels))
-    return static_cast<size_t>(packed_elements<uint16_t>(shape, kernels)) * sizeof(uint16_t);
-  return static_cast<size_t>(packed_elements<float>(shape, kernels)) * sizeof(float);
+  return element_for(shape, dtype, kernels).packed_bytes(shape, kernels);
 }
 
 void conv_pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t* strides, void* packed,
                const MatrixKernels& kernels) {
   check(shape, dtype);
-  if (dtype == DType::float64) return pack(shape, dtype, weight, strides, static_cast<double*>(packed), kernels);
-  if (computes_in_bf16(shape, dtype, kernels))
-    return pack(shape, dtype, weight, strides, static_cast<uint16_t*>(packed), kernels);
-  pack(shape, dtype, weight, strides, static_cast<float*>(packed), kernels);
+  element_for(shape, dtype, kernels).pack({shape, dtype, {weight, strides}, packed, kernels});
 }
 
 namespace {
@@ -1039,37 +1094,15 @@ bool has_result(const ConvShape& shape) {
   return shape.batch * product(shape.out, shape.rank) * shape.out_channels != 0;
 }
 
-// Calls f(T()) with the compute type of the convolution, if that is also the type of its memory.
-template <class F>
-bool with_element(const ConvShape& shape, DType dtype, const MatrixKernels& kernels, F&& f) {
-  if (dtype == DType::float64) {
-    f(double{});
-  } else if (dtype == DType::float32) {
-    f(float{});
-  } else if (computes_in_bf16(shape, dtype, kernels)) {
-    f(uint16_t{});
-  } else {
-    return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y, const Epilogue& epilogue,
               const MatrixKernels& kernels, SumOrder order) {
   check(shape, dtype, epilogue);
   if (!has_result(shape)) return;
-  const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
-    run(shape, static_cast<const T*>(x), static_cast<const T*>(packed), nullptr, static_cast<T*>(y), epilogue, kernels,
-        order);
-  });
-  if (done) return;
-  if (dtype == DType::bfloat16 && conv_is_channelwise(shape)) {
-    return run_depthwise_bf16(shape, static_cast<const uint16_t*>(x), static_cast<const float*>(packed),
-                              static_cast<uint16_t*>(y), epilogue, kernels);
-  }
-  NarrowConv(shape, dtype, x, static_cast<const float*>(packed), y, epilogue, kernels, order).run();
+  const ConvCall call{shape, dtype, x, packed, nullptr, y, epilogue, kernels, order};
+  if (is_narrow(shape, dtype, kernels)) return run_narrow_conv(call);
+  element_for(shape, dtype, kernels).run(call);
 }
 
 void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight, const int64_t* strides,
@@ -1077,12 +1110,9 @@ void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const voi
   check(shape, dtype, epilogue);
   if (!has_result(shape)) return;
   const bool small_groups = dtype == DType::float32 && group_in_vector<float>(shape, kernels);
-  if (!conv_is_channelwise(shape) && !small_groups) {
+  if (!conv_is_channelwise(shape) && !small_groups && !is_narrow(shape, dtype, kernels)) {
     const GivenWeights given{weight, strides};
-    const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
-      run<T>(shape, static_cast<const T*>(x), nullptr, &given, static_cast<T*>(y), epilogue, kernels, order);
-    });
-    if (done) return;
+    return element_for(shape, dtype, kernels).run({shape, dtype, x, nullptr, &given, y, epilogue, kernels, order});
   }
   Scratch scratch;
   void* packed = scratch.take_bytes(conv_packed_bytes(shape, dtype, kernels));

@@ -7,10 +7,10 @@
 #include "sconce/kernels/cpu/conv/conv_geometry.h"
 #include "sconce/kernels/cpu/conv/conv_gradient_direct.h"
 #include "sconce/kernels/cpu/conv/conv_gradient_winograd.h"
+#include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_winograd.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/gemm/gemm_bf16.h"
-#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 namespace sconce {
 namespace {
@@ -134,7 +134,7 @@ class WeightGradient {
   // group being 1 or that of conv_small_group.
   void run_depthwise(int64_t group) {
     const auto& [in, out, kernel, stride, padding, dilation] = geometry_;
-    const DepthwiseTable<Sum>& table = depthwise();
+    const DepthwiseGradientTable<Sum>& table = depthwise();
     const int64_t channels = shape_.in_channels, taps = kernel.product(), unit = gemm_lanes();
     Scratch scratch;
     T* sums = scratch.take<T>(taps * group * channels);
@@ -174,11 +174,11 @@ class WeightGradient {
     }
   }
 
-  const DepthwiseTable<Sum>& depthwise() const {
+  const DepthwiseGradientTable<Sum>& depthwise() const {
     if constexpr (sizeof(Sum) == sizeof(float)) {
-      return *kernels_.depthwise_f32;
+      return *conv_gradient_kernels(kernels_).depthwise_f32;
     } else {
-      return *kernels_.depthwise_f64;
+      return *conv_gradient_kernels(kernels_).depthwise_f64;
     }
   }
   int64_t gemm_lanes() const { return sizeof(T) == sizeof(float) ? kernels_.f32->lanes : kernels_.f64->lanes; }

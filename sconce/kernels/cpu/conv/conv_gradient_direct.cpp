@@ -5,8 +5,8 @@
 
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/conv/conv_geometry.h"
+#include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
-#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 namespace sconce {
 namespace {
@@ -28,8 +28,9 @@ struct Segment {
 template <class T>
 class DirectGradient {
  public:
-  DirectGradient(const ConvShape& shape, const T* x, const T* grad, T* out, const GemmTable<T>& table)
-      : shape_(shape), geometry_(shape), x_(x), grad_(grad), out_(out), table_(table) {
+  DirectGradient(const ConvShape& shape, const T* x, const T* grad, T* out, const GemmTable<T>& table,
+                 const OuterTable<T>& outer)
+      : shape_(shape), geometry_(shape), x_(x), grad_(grad), out_(out), table_(table), outer_(outer) {
     const int64_t taps = geometry_.kernel.w;
     taps_together_ = geometry_.dilation.w == 1 && shape.groups == 1 ? taps : 1;
     for (int64_t first = 0; first < taps; first += taps_together_) segments_.push_back(segments_of(first));
@@ -154,7 +155,7 @@ class DirectGradient {
       args.count = s.pixels;
       args.columns = static_cast<int>(end - begin);
       args.c = c + begin;
-      table_.outer[args.columns > table_.lanes][height](args);
+      outer_.tiles[args.columns > table_.lanes][height](args);
     }
   }
 
@@ -164,6 +165,7 @@ class DirectGradient {
   const T* grad_;
   T* out_;
   const GemmTable<T>& table_;
+  const OuterTable<T>& outer_;
   int64_t taps_together_;
   std::vector<std::vector<Segment>> segments_;  // per group of taps
   int64_t strips_, panels_;                     // of output channels, and of columns
@@ -175,12 +177,12 @@ class DirectGradient {
 template <>
 void direct_weight_gradient(const ConvShape& shape, const float* x, const float* grad, float* grad_weight,
                             const MatrixKernels& kernels) {
-  DirectGradient<float>(shape, x, grad, grad_weight, *kernels.f32).run();
+  DirectGradient<float>(shape, x, grad, grad_weight, *kernels.f32, *conv_gradient_kernels(kernels).outer_f32).run();
 }
 template <>
 void direct_weight_gradient(const ConvShape& shape, const double* x, const double* grad, double* grad_weight,
                             const MatrixKernels& kernels) {
-  DirectGradient<double>(shape, x, grad, grad_weight, *kernels.f64).run();
+  DirectGradient<double>(shape, x, grad, grad_weight, *kernels.f64, *conv_gradient_kernels(kernels).outer_f64).run();
 }
 
 }  // namespace sconce

@@ -4,9 +4,9 @@
 #include <atomic>
 
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_winograd.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
-#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 namespace sconce {
 namespace {
@@ -21,7 +21,12 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 class WinogradGradient {
  public:
   WinogradGradient(const ConvShape& shape, const float* x, const float* grad, const MatrixKernels& kernels)
-      : shape_(shape), x_(x), grad_(grad), table_(*kernels.f32), transforms_(*kernels.winograd_f32) {
+      : shape_(shape),
+        x_(x),
+        grad_(grad),
+        table_(*kernels.f32),
+        transforms_(*conv_kernels(kernels).winograd_f32),
+        gradients_(conv_gradient_kernels(kernels)) {
     tile_columns_ = divide_up(shape.out[1], 2);
     tile_rows_ = divide_up(shape.out[0], 2);
     tiles_ = shape.batch * tile_rows_ * tile_columns_;
@@ -51,7 +56,8 @@ class WinogradGradient {
     std::atomic<bool> finite = true;
     parallel_for(channels, grain_for((points * parts_ + 9) * in), [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; o++) {  // to [out_channels, 3, 3, in_channels]
-        if (!transforms_.kernels_gradient(sums + o * in, channels * in, parts_, elements, in, out + o * 9 * in, in))
+        if (!gradients_.winograd_f32->kernels_gradient(sums + o * in, channels * in, parts_, elements, in,
+                                                       out + o * 9 * in, in))
           finite = false;
       }
     });
@@ -104,7 +110,7 @@ class WinogradGradient {
       const bool inside = h < shape_.out[0] && w < shape_.out[1];
       pixels[i] = inside ? image + (h * shape_.out[1] + w) * shape_.out_channels + channel : nullptr;
     }
-    transforms_.output_gradient(pixels, count, to, step);
+    gradients_.winograd_f32->output_gradient(pixels, count, to, step);
   }
 
   // One of the 16 products: sums[count, in] (+)= grads^T inputs.
@@ -117,7 +123,7 @@ class WinogradGradient {
       for (int64_t column = 0; column < in; column += table_.panel) {
         const float* b = inputs + column;
         const auto columns = static_cast<int>(std::min<int64_t>(table_.panel, in - column));
-        table_.outer[columns > table_.lanes][rows](
+        gradients_.outer_f32->tiles[columns > table_.lanes][rows](
             {1, tiles, &a, count, &b, in, columns, sums + row * in + column, in, accumulate});
       }
     }
@@ -128,6 +134,7 @@ class WinogradGradient {
   const float* grad_;
   const GemmTable<float>& table_;
   const WinogradTable<float>& transforms_;
+  const ConvGradientKernels& gradients_;
   int64_t tile_rows_, tile_columns_, tiles_;
   int64_t parts_, block_;  // of tiles
 };

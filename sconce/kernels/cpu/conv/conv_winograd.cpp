@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
-#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 namespace sconce {
 namespace {
@@ -44,7 +44,15 @@ class Winograd {
  public:
   Winograd(const ConvShape& shape, int m, const float* x, const float* packed, float* y, const Epilogue& epilogue,
            const MatrixKernels& kernels)
-      : shape_(shape), m_(m), n_(m + 2), x_(x), packed_(packed), y_(y), epilogue_(epilogue), kernels_(kernels) {
+      : shape_(shape),
+        m_(m),
+        n_(m + 2),
+        x_(x),
+        packed_(packed),
+        y_(y),
+        epilogue_(epilogue),
+        kernels_(kernels),
+        transforms_(*conv_kernels(kernels).winograd_f32) {
     tile_rows_ = divide_up(shape.out[0], m);
     tile_columns_ = divide_up(shape.out[1], m);
     tiles_ = shape.batch * tile_rows_ * tile_columns_;
@@ -101,7 +109,7 @@ class Winograd {
         pixels[i * n_ + j] = inside ? image + (h * shape_.in[1] + w) * shape_.in_channels : zeros_;
       }
     }
-    kernels_.winograd_f32->input[m_ == 4](pixels, shape_.in_channels, to, step);
+    transforms_.input[m_ == 4](pixels, shape_.in_channels, to, step);
   }
 
   void write_tile(int64_t tile, const float* sums, int64_t step) const {
@@ -124,7 +132,7 @@ class Winograd {
         if (residual) out.residual[i * m_ + j] = residual + pixel * epilogue_.residual_stride;
       }
     }
-    if (!kernels_.winograd_f32->output[m_ == 4](sums, step, shape_.out_channels, out)) finite_ = false;
+    if (!transforms_.output[m_ == 4](sums, step, shape_.out_channels, out)) finite_ = false;
     if (!epilogue_.post) return;
     for (int64_t i = 0; i < rows; i++) {
       const int64_t pixel = image + (h0 + i) * shape_.out[1] + w0;
@@ -140,6 +148,7 @@ class Winograd {
   float* y_;
   const Epilogue& epilogue_;
   const MatrixKernels& kernels_;
+  const WinogradTable<float>& transforms_;
   int64_t tile_rows_, tile_columns_, tiles_, block_;
   mutable float* zeros_ = nullptr;  // a pixel outside of the image
   mutable std::atomic<bool> finite_ = true;
@@ -175,8 +184,8 @@ void winograd_pack_2(const ConvShape& shape, const float* weight, const int64_t*
       const auto columns = static_cast<int>(std::min(panel, out_channels - p * panel));
       kernels.f32->pack_taps(GemmStorage::native, weight + p * panel * strides[0], strides[1], strides[0], taps, 9,
                              in_channels, columns, given);
-      kernels.winograd_f32->kernels(given, in_channels * panel, packed + p * in_channels * panel,
-                                    matrix_elements(shape, kernels));
+      conv_kernels(kernels).winograd_f32->kernels(given, in_channels * panel, packed + p * in_channels * panel,
+                                                  matrix_elements(shape, kernels));
     }
   });
 }

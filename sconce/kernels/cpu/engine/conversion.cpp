@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "sconce/base/weak.h"
 #include "sconce/tensor/float8.h"
 
 namespace sconce {
@@ -126,7 +127,7 @@ void copy(void* out, const void* in, int64_t n) {
 
 }  // namespace
 
-TileKernels::Convert limited_conversion(DType from, DType to) {
+SCONCE_WEAK TileKernels::Convert limited_conversion(DType from, DType to) {
   if (from == to) {
     const size_t size = item_size(from);
     return size == 1 ? copy<uint8_t> : size == 2 ? copy<uint16_t> : size == 4 ? copy<uint32_t> : copy<uint64_t>;

@@ -6,6 +6,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/gemm/gemm_bf16.h"
 #include "sconce/kernels/cpu/gemm/gemm_by_lanes.h"
@@ -27,17 +28,16 @@ namespace {
 using namespace gemm_parts;
 
 constexpr MatrixKernels all_kernels[] = {
-    {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64, &v2::winograd_f32, nullptr},
+    {2, &v2::gemm_f32, &v2::gemm_f64, nullptr},
 #if SCONCE_CPU_LEVELS >= 2
-    {3, &v3::gemm_f32, &v3::gemm_f64, &v3::depthwise_f32, &v3::depthwise_f64, &v3::winograd_f32, nullptr},
+    {3, &v3::gemm_f32, &v3::gemm_f64, nullptr},
 #endif
 #if SCONCE_CPU_LEVELS >= 3
-    {4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32, nullptr},
+    {4, &v4::gemm_f32, &v4::gemm_f64, nullptr},
 #endif
 };
 #if SCONCE_CPU_LEVELS >= 3
-constexpr MatrixKernels with_bf16 = {
-    4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32, &v4::bf16};
+constexpr MatrixKernels with_bf16 = {4, &v4::gemm_f32, &v4::gemm_f64, &v4::bf16};
 #endif
 
 constexpr BatchStrides no_strides{0, 0, 0};
@@ -286,19 +286,6 @@ void run_item(const Plan<T>& plan, const Operands& operands) {
   });
 }
 
-// The arguments of a call. Matrices stay where the caller put them: copying words that were just written costs small
-// products a stalled load each.
-struct Problem {
-  DType dtype;
-  int64_t batch, m, n, k;
-  const ConstMatrix& a;
-  const ConstMatrix& b;
-  const Matrix& c;
-  const void* packed;
-  const BatchStrides& strides;
-  SumOrder order;  // not automatic
-};
-
 GemmStorage storage_of(DType dtype) {
   return dtype == DType::bfloat16  ? GemmStorage::bfloat16
          : dtype == DType::float16 ? GemmStorage::float16
@@ -368,7 +355,7 @@ void run_generic(const Problem& problem, const Epilogue& epilogue) {
   });
 }
 
-void run_complex(const Problem& p, const Epilogue& epilogue, const MatrixKernels& kernels) {
+void complex_product(const Problem& p, const Epilogue& epilogue, const MatrixKernels& kernels) {
   const auto bytes = static_cast<int64_t>(item_size(p.dtype));
   auto at = [&](const void* data, int64_t index, int64_t stride) {
     return static_cast<const char*>(data) + index * stride * bytes;
@@ -487,8 +474,29 @@ bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& e
   return true;
 }
 
+template <class T>
+bool run_at_once(const GemmTable<T>& table, const Problem& problem, const Epilogue& epilogue, bool elsewhere) {
+  return (!elsewhere && run_one_tile(table, problem, epilogue)) || run_small(table, problem, epilogue);
+}
+
+}  // namespace
+
+// Not templates: a library without float64 has others in their place.
+SCONCE_WEAK void gemm_parts::run_f64(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  run(*kernels.f64, problem, epilogue);
+}
+SCONCE_WEAK bool gemm_parts::run_at_once_f64(const Problem& problem, const Epilogue& epilogue,
+                                             const MatrixKernels& kernels, bool elsewhere) {
+  return run_at_once(*kernels.f64, problem, epilogue, elsewhere);
+}
+SCONCE_WEAK void gemm_parts::run_complex(const Problem& p, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  complex_product(p, epilogue, kernels);
+}
+
+namespace {
+
 void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
-  if (problem.dtype == DType::float64) return run(*kernels.f64, problem, epilogue);
+  if (problem.dtype == DType::float64) return run_f64(problem, epilogue, kernels);
   if (problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0) {
     return gemm_bf16(problem.batch, problem.m, problem.n, problem.k, problem.a, problem.b, problem.c, problem.packed,
                      problem.strides, epilogue, problem.order, kernels);
@@ -515,11 +523,8 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
     return run_generic(problem, epilogue);
   }
   const bool elsewhere = uses_onednn() && batch == 1 && !packed;
-  const auto run_at_once = [&](const auto& table) {
-    return (!elsewhere && run_one_tile(table, problem, epilogue)) || run_small(table, problem, epilogue);
-  };
-  if (dtype == DType::float32 && run_at_once(*kernels.f32)) return;
-  if (dtype == DType::float64 && run_at_once(*kernels.f64)) return;
+  if (dtype == DType::float32 && run_at_once(*kernels.f32, problem, epilogue, elsewhere)) return;
+  if (dtype == DType::float64 && run_at_once_f64(problem, epilogue, kernels, elsewhere)) return;
   if (elsewhere && onednn_gemm(dtype, m, n, k, a, b, c, epilogue)) return;
   // A batch that shares b and lies row after row is one product, if its sums are formed in the same order.
   if (batch > 1 && !epilogue.row_bias && strides.b == 0 && strides.a == m * a.row_stride &&

@@ -29,21 +29,13 @@ namespace sconce {
 
 template <class T>
 struct GemmTable;
-template <class T>
-struct DepthwiseTable;
-template <class T>
-struct WinogradTable;
-
 struct Bf16Table;
 
-// The kernels of one instruction set.
+// The kernels of one instruction set. Convolutions have more (conv_kernels.h).
 struct MatrixKernels {
   int level;  // as cpu_level()
   const GemmTable<float>* f32;
   const GemmTable<double>* f64;
-  const DepthwiseTable<float>* depthwise_f32;
-  const DepthwiseTable<double>* depthwise_f64;
-  const WinogradTable<float>* winograd_f32;
   const Bf16Table* bf16;  // null where the processor does not multiply bfloat16 numbers
 };
 

@@ -4,6 +4,7 @@
 
 #include "sconce/base/budget.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
@@ -322,9 +323,9 @@ void through_rows(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a,
 
 }  // namespace
 
-void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
-               const void* packed, const BatchStrides& strides, const Epilogue& epilogue, SumOrder order,
-               const MatrixKernels& kernels) {
+SCONCE_WEAK void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
+                           const void* packed, const BatchStrides& strides, const Epilogue& epilogue, SumOrder order,
+                           const MatrixKernels& kernels) {
   if (c.column_stride != 1 && n > 1)
     return through_rows(batch, m, n, k, a, b, c, packed, strides, epilogue, order, kernels);
   auto run = [&](int64_t i) {
@@ -344,19 +345,19 @@ void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, Co
   });
 }
 
-void gemm_bf16_to_f32(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, float* c, int64_t c_row,
-                      bool accumulate, const MatrixKernels& kernels) {
+SCONCE_WEAK void gemm_bf16_to_f32(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, float* c,
+                                  int64_t c_row, bool accumulate, const MatrixKernels& kernels) {
   const Epilogue none;
   Product product(m, n, k, a, b, {nullptr, 0, 1}, nullptr, none, nullptr, 0, SumOrder::in_sequence, kernels);
   product.to_floats(c, c_row, accumulate);
   product.run();
 }
 
-size_t bf16_packed_bytes(int64_t k, int64_t n) {
+SCONCE_WEAK size_t bf16_packed_bytes(int64_t k, int64_t n) {
   return static_cast<size_t>(divide_up(n, panel) * panel * bf16_padded(k)) * sizeof(Item);
 }
 
-void bf16_pack_b(int64_t k, int64_t n, ConstMatrix b, void* packed, const MatrixKernels& kernels) {
+SCONCE_WEAK void bf16_pack_b(int64_t k, int64_t n, ConstMatrix b, void* packed, const MatrixKernels& kernels) {
   parallel_for(divide_up(n, panel), divide_up(work_per_thread / 4, panel * std::max<int64_t>(k, 1)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t column = begin * panel; column < std::min(n, end * panel); column += panel) {

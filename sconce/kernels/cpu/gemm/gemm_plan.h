@@ -76,6 +76,24 @@ struct Plan {
   void decide();
 };
 
+// The arguments of a call. Matrices stay where the caller put them: copying words that were just written costs small
+// products a stalled load each.
+struct Problem {
+  DType dtype;
+  int64_t batch, m, n, k;
+  const ConstMatrix& a;
+  const ConstMatrix& b;
+  const Matrix& c;
+  const void* packed;
+  const BatchStrides& strides;
+  SumOrder order;  // not automatic
+};
+
+// Products of float64 and of complex numbers, by the drivers for all.
+void run_f64(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels);
+bool run_at_once_f64(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels, bool elsewhere);
+void run_complex(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels);
+
 struct Operands {
   const void* a;
   const void* b;

@@ -51,7 +51,7 @@ void check_channels(const char* what, const Tensor& t, int64_t channels) {
 void plane_statistics(const Tensor& input, std::vector<double>& mean, std::vector<double>& var) {
   const int64_t samples = input.sizes()[0], channels = input.sizes()[1], planes = samples * channels,
                 places = input.numel() / planes;
-  const auto kernel = norm_kernels().run_moments[input.dtype() == DType::float64];
+  const auto kernel = norm_kernels(input.dtype() == DType::float64).run_moments;
   const auto bytes = static_cast<int64_t>(input.item_size());
   Scratch scratch;
   auto *means = scratch.take<double>(planes), *squares = scratch.take<double>(planes);
@@ -95,7 +95,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
                     const std::vector<double>& scale, const std::vector<double>& shift) {
   const DType compute = compute_dtype(in);
   const bool twice = compute == DType::float64;
-  const NormKernels& kernels = norm_kernels();
+  const NormKernels& kernels = norm_kernels(twice);
   const auto item = static_cast<int64_t>(item_size(compute)), stored = static_cast<int64_t>(in.item_size());
   const bool direct = in.dtype() == compute;
   const int64_t numel = in.numel();
@@ -123,9 +123,8 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
       char* buffer = scratch.take<char>(together * channels * item);
       for (int64_t r = begin; r < end; r += together) {
         const int64_t m = std::min(together, end - r);
-        chunk(r * channels, m * channels, buffer, [&](char* to, const char* from) {
-          kernels.scale_rows[twice](to, from, m, channels, a.data(), b.data());
-        });
+        chunk(r * channels, m * channels, buffer,
+              [&](char* to, const char* from) { kernels.scale_rows(to, from, m, channels, a.data(), b.data()); });
       }
       if (stream) tile_kernels().stream_fence();
     });
@@ -140,7 +139,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
       for (int64_t i = 0; i < plane; i += kChunk) {
         const int64_t n = std::min(kChunk, plane - i);
         chunk(p * plane + i, n, buffer,
-              [&](char* to, const char* from) { kernels.scale_run[twice](to, from, n, scale[c], shift[c]); });
+              [&](char* to, const char* from) { kernels.scale_run(to, from, n, scale[c], shift[c]); });
       }
     }
     if (stream) tile_kernels().stream_fence();
@@ -312,20 +311,20 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
   const Tensor m = empty_tensor({N, group}, compute), s = empty_tensor({N, group}, compute);
   const bool twice = compute == DType::float64;
   const auto item = static_cast<int64_t>(item_size(compute));
-  const NormKernels& kernels = norm_kernels();
+  const NormKernels& kernels = norm_kernels(twice);
   const Tensor y = out.dtype() == compute && out.is_contiguous() ? out : empty_tensor(input.sizes(), compute);
   const std::vector<double> w = doubles(weight, C, 1), b = doubles(bias, C, 0);
   parallel_for(rows, grain_for(n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const char* from = x.data<char>() + r * n * item;
-      kernels.moments[twice](from, 1, n, eps, m.data<char>() + r * item, s.data<char>() + r * item);
+      kernels.moments(from, 1, n, eps, m.data<char>() + r * item, s.data<char>() + r * item);
       const double average = twice ? m.data<double>()[r] : m.data<float>()[r];
       const double inverse = twice ? s.data<double>()[r] : s.data<float>()[r];
       for (int64_t c = 0; c < C / group; ++c) {
         const auto channel = static_cast<size_t>(r % group * (C / group) + c);
         const double scale = inverse * w[channel];
-        kernels.scale_run[twice](y.data<char>() + (r * n + c * HxW) * item, from + c * HxW * item, HxW, scale,
-                                 b[channel] - average * scale);
+        kernels.scale_run(y.data<char>() + (r * n + c * HxW) * item, from + c * HxW * item, HxW, scale,
+                          b[channel] - average * scale);
       }
     }
   });

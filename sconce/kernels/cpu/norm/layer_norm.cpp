@@ -16,7 +16,9 @@
 
 namespace sconce {
 
-const NormKernels& norm_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(norm_kernels)); }
+const NormKernels& norm_kernels(bool twice) {
+  return twice ? at_cpu_level(SCONCE_OF_EACH_LEVEL(norm_f64)) : at_cpu_level(SCONCE_OF_EACH_LEVEL(norm_f32));
+}
 
 namespace {
 
@@ -123,7 +125,7 @@ void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tens
   const Tensor m = same ? mean : empty_tensor(mean.sizes(), compute),
                s = same ? rstd : empty_tensor(rstd.sizes(), compute);
   const auto item = static_cast<int64_t>(item_size(compute));
-  const auto kernel = norm_kernels().layer_norm[compute == DType::float64];
+  const auto kernel = norm_kernels(compute == DType::float64).layer_norm;
   for_rows(out, x, compute, rows, n, [&](char* to, const char* from, int64_t first, int64_t count) {
     kernel(to, from, data_of(w), data_of(b), count, n, eps, x.dtype() != compute, m.data<char>() + first * item,
            s.data<char>() + first * item);
@@ -142,7 +144,7 @@ void _fused_rms_norm(const Tensor& input, IntList normalized_shape, const Tensor
   const Tensor x = contiguous_tensor(input), w = parameter(weight, compute);
   const auto item = static_cast<int64_t>(item_size(compute));
   const double epsilon = eps.value_or(compute == DType::float64 ? 0x1p-52 : 0x1p-23);
-  const auto kernel = norm_kernels().rms_norm[compute == DType::float64];
+  const auto kernel = norm_kernels(compute == DType::float64).rms_norm;
   for_rows(out, x, compute, rows, n, [&](char* to, const char* from, int64_t first, int64_t count) {
     kernel(to, from, data_of(w), count, n, epsilon, rstd.data<char>() + first * item);
   });
@@ -160,7 +162,9 @@ void layer_norm_backward_rows(const Tensor& out, const Tensor& grad, const Tenso
   const Tensor m = parameter(mean, compute), s = parameter(rstd, compute);
   const Tensor y = out.dtype() == compute ? out : empty_tensor(out.sizes(), compute);
   const auto item = static_cast<int64_t>(item_size(compute));
-  const auto kernel = norm_kernels().layer_norm_backward[compute == DType::float64];
+  const auto kernel = (compute == DType::float64 ? at_cpu_level(SCONCE_OF_EACH_LEVEL(layer_norm_gradient_f64))
+                                                 : at_cpu_level(SCONCE_OF_EACH_LEVEL(layer_norm_gradient_f32)))
+                          .rows;
   parallel_for(rows, grain_for(2 * n), [&](int64_t begin, int64_t end) {
     const int64_t at = begin * n * item;
     kernel(y.data<char>() + at, g.data<char>() + at, x.data<char>() + at, data_of(w), end - begin, n,

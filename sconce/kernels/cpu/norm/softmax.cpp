@@ -9,45 +9,66 @@
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
+
+const SoftmaxKernels& softmax_kernels(bool twice) {
+  return twice ? at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_f64)) : at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_f32));
+}
+const LogSoftmaxKernels& log_softmax_kernels(bool twice) {
+  return twice ? at_cpu_level(SCONCE_OF_EACH_LEVEL(log_softmax_f64))
+               : at_cpu_level(SCONCE_OF_EACH_LEVEL(log_softmax_f32));
+}
+SoftmaxKernels::Rows log_softmax_16(bool float16) {
+  return at_cpu_level(SCONCE_OF_EACH_LEVEL(log_softmax_rows_16))[float16];
+}
+
 namespace cpu {
 namespace {
 
-const SoftmaxKernels& softmax_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_kernels)); }
+template <class Kernels>
+const SoftmaxKernels& of(bool twice, const Kernels& f32, const Kernels& f64) {
+  return twice ? f64 : f32;
+}
 
-void run(const char* name, const SoftmaxKernels::Rows (&rows)[2], const SoftmaxKernels::Columns (&columns)[2],
-         std::span<const Tensor* const> in, int64_t dim, const Tensor& out) {
+// `kernels` is called with "is it float64?".
+template <class Kernels>
+void run(const char* name, Kernels kernels, std::span<const Tensor* const> in, int64_t dim, const Tensor& out) {
   SCONCE_CHECK_AS(not_implemented, is_floating(in[0]->dtype()), "\"{}\" not implemented for '{}'", name,
                   dtype_legacy_name(in[0]->dtype()));
-  const int i = in[0]->dtype() == DType::float64;
-  along_dim({rows[i], columns[i]}, i ? DType::float64 : DType::float32, in, dim, out);
+  const bool twice = in[0]->dtype() == DType::float64;
+  const SoftmaxKernels& k = kernels(twice);
+  along_dim({k.rows, k.columns}, twice ? DType::float64 : DType::float32, in, dim, out);
 }
 
 }  // namespace
 
 void _softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
-  const SoftmaxKernels& k = softmax_kernels();
   const Tensor* in[] = {&self};
-  run("softmax", k.softmax_rows, k.softmax_columns, in, dim, out);
+  run("softmax", softmax_kernels, in, dim, out);
 }
 void _log_softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
-  const SoftmaxKernels& k = softmax_kernels();
   const Tensor* in[] = {&self};
   if (is_reduced_float(self.dtype())) {
-    const SoftmaxKernels::Rows rows = k.log_softmax_rows_16[self.dtype() == DType::float16];
-    return along_dim({rows, k.log_softmax_columns[0]}, DType::float32, in, dim, out);
+    return along_dim({log_softmax_16(self.dtype() == DType::float16), log_softmax_kernels(false).columns},
+                     DType::float32, in, dim, out);
   }
-  run("log_softmax", k.log_softmax_rows, k.log_softmax_columns, in, dim, out);
+  run("log_softmax", log_softmax_kernels, in, dim, out);
 }
 void _softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, DType, const Tensor& out) {
-  const SoftmaxKernels& k = softmax_kernels();
   const Tensor* in[] = {&grad_output, &output};
-  run("softmax_backward", k.softmax_backward_rows, k.softmax_backward_columns, in, dim, out);
+  const auto kernels = [](bool twice) -> const SoftmaxKernels& {
+    return of(twice, at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_gradient_f32)),
+              at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_gradient_f64)));
+  };
+  run("softmax_backward", kernels, in, dim, out);
 }
 void _log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, DType,
                                 const Tensor& out) {
-  const SoftmaxKernels& k = softmax_kernels();
   const Tensor* in[] = {&grad_output, &output};
-  run("log_softmax_backward", k.log_softmax_backward_rows, k.log_softmax_backward_columns, in, dim, out);
+  const auto kernels = [](bool twice) -> const SoftmaxKernels& {
+    return of(twice, at_cpu_level(SCONCE_OF_EACH_LEVEL(log_softmax_gradient_f32)),
+              at_cpu_level(SCONCE_OF_EACH_LEVEL(log_softmax_gradient_f64)));
+  };
+  run("log_softmax_backward", kernels, in, dim, out);
 }
 
 }  // namespace cpu

@@ -45,29 +45,24 @@ struct PoolPixels {
 };
 
 struct PoolKernels {
-  struct Of {
-    // Cuts n elements into phases, `pitch` elements apart, of which `used` are written; the border is `lowest` or 0.
-    void (*split)(void* out, int64_t pitch, int64_t used, const void* in, int64_t n, int64_t stride, int64_t padding,
-                  bool lowest);
-    void (*max_row)(const PoolRow& row);
-    void (*max_pixels)(const PoolPixels& row);
-    void (*sum_rows)(void* out, const void* const* rows, int64_t count, int64_t n);
-    // out[i] = the sum of the taps of one row / (divisors[i] * row_divisor)
-    void (*average_row)(const PoolRow& row, const double* divisors, double row_divisor);
-    void (*average_pixels)(const PoolPixels& row);
-    // The mean of n adjacent elements, for each of `planes` planes that follow each other.
-    void (*mean_planes)(void* out, const void* in, int64_t planes, int64_t n);
-    // The means over n pixels of `count` channels, in the order of mean_planes. Pixels are `channels` elements apart.
-    void (*mean_pixels)(void* out, const void* in, int64_t count, int64_t channels, int64_t n);
-  };
-  Of of[3];  // float, double, int64_t
-  // Are n numbers all in [0, limit)?
-  bool (*all_inside)(const int64_t* numbers, int64_t n, int64_t limit);
+  // Cuts n elements into phases, `pitch` elements apart, of which `used` are written; the border is `lowest` or 0.
+  void (*split)(void* out, int64_t pitch, int64_t used, const void* in, int64_t n, int64_t stride, int64_t padding,
+                bool lowest);
+  void (*max_row)(const PoolRow& row);
+  void (*max_pixels)(const PoolPixels& row);
+  void (*sum_rows)(void* out, const void* const* rows, int64_t count, int64_t n);
+  // out[i] = the sum of the taps of one row / (divisors[i] * row_divisor)
+  void (*average_row)(const PoolRow& row, const double* divisors, double row_divisor);
+  void (*average_pixels)(const PoolPixels& row);
+  // The mean of n adjacent elements, for each of `planes` planes that follow each other.
+  void (*mean_planes)(void* out, const void* in, int64_t planes, int64_t n);
+  // The means over n pixels of `count` channels, in the order of mean_planes. Pixels are `channels` elements apart.
+  void (*mean_pixels)(void* out, const void* in, int64_t count, int64_t channels, int64_t n);
 };
+// Are n numbers all in [0, limit)?
+using AllInside = bool (*)(const int64_t* numbers, int64_t n, int64_t limit);
 
-SCONCE_AT_EACH_LEVEL(extern const PoolKernels pool_kernels;)
-
-// The table for this machine (cpu_level).
-const PoolKernels& pool_kernels();
+SCONCE_AT_EACH_LEVEL(extern const PoolKernels pool_f32, pool_i64; extern const AllInside all_inside;
+                     extern const PoolKernels pool_f64;)
 
 }  // namespace sconce

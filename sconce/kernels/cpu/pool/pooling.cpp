@@ -16,7 +16,15 @@
 
 namespace sconce {
 
-const PoolKernels& pool_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(pool_kernels)); }
+namespace {
+
+const PoolKernels& pool_kernels(DType compute) {
+  if (compute == DType::float32) return at_cpu_level(SCONCE_OF_EACH_LEVEL(pool_f32));
+  return compute == DType::float64 ? at_cpu_level(SCONCE_OF_EACH_LEVEL(pool_f64))
+                                   : at_cpu_level(SCONCE_OF_EACH_LEVEL(pool_i64));
+}
+
+}  // namespace
 
 namespace {
 
@@ -25,7 +33,7 @@ constexpr int64_t kSlack = 64;  // elements that a vector may reach past a row
 // Input and output as rows of the compute type, which is float32 for the 16-bit floats and int64 for integers.
 struct Rows {
   DType dtype, compute;
-  const PoolKernels::Of* kernels;
+  const PoolKernels* kernels;
   bool pixels;       // channels_last: a row is [width, channels]
   int64_t channels;  // 1 for planes
   int64_t images;    // batches times channels, or batches
@@ -38,9 +46,7 @@ struct Rows {
         compute(is_reduced_float(dtype) ? DType::float32
                 : is_integral(dtype)    ? DType::int64
                                         : dtype),
-        kernels(&pool_kernels().of[compute == DType::float32   ? 0
-                                   : compute == DType::float64 ? 1
-                                                               : 2]),
+        kernels(&pool_kernels(compute)),
         pixels(channels_last),
         in(x.data<char>()),
         out(y.data<char>()),
@@ -127,7 +133,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   const Tensor x = contiguous_tensor(self, format);
   const Rows rows(x, out, pixels, p.rank);
   const PoolAxis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  const PoolKernels::Of& k = *rows.kernels;
+  const PoolKernels& k = *rows.kernels;
   const bool maximum = indices != nullptr;
   const int64_t in_row = width.in * rows.channels, out_row = width.out * rows.channels;
 

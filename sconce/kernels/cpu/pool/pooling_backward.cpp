@@ -7,6 +7,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/generated/pooling_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/image_blocks.h"
 #include "sconce/kernels/cpu/pool/pool_geometry.h"
 #include "sconce/kernels/cpu/pool/pool_kernels.h"
@@ -154,7 +155,7 @@ void max_backward(int rank, const Tensor& grad_output, const Tensor& indices, co
   const Tensor places = contiguous_tensor(indices, images.format(grad_input));
   const auto* place = places.data<int64_t>();
   parallel_for(places.numel(), 65536, [&](int64_t from, int64_t to) {
-    if (pool_kernels().all_inside(place + from, to - from, in_plane)) return;
+    if (at_cpu_level(SCONCE_OF_EACH_LEVEL(all_inside))(place + from, to - from, in_plane)) return;
     const auto* found = std::find_if(place + from, place + to, [&](int64_t at) { return at < 0 || at >= in_plane; });
     fail("{}: found an invalid max index {} (planes have {} elements)", name, *found, in_plane);
   });

@@ -1,5 +1,6 @@
 // Kernels of normalisation. The variance is a second pass over the row, from the cache: the sum of squares in one pass
 // cancels for large means.
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/norm/norm_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
@@ -159,14 +160,11 @@ void layer_norm_backward(void* out, const void* grad, const void* in, const void
 
 }  // namespace
 
-extern const NormKernels norm_kernels = {
-    {moments<F32>, moments<F64>},
-    {run_moments<F32>, run_moments<F64>},
-    {layer_norm<F32>, layer_norm<F64>},
-    {rms_norm<F32>, rms_norm<F64>},
-    {scale_run<F32>, scale_run<F64>},
-    {scale_rows<F32>, scale_rows<F64>},
-    {layer_norm_backward<F32>, layer_norm_backward<F64>},
-};
+constinit const NormKernels norm_f32 = {moments<F32>,  run_moments<F32>, layer_norm<F32>,
+                                        rms_norm<F32>, scale_run<F32>,   scale_rows<F32>};
+SCONCE_WEAK extern constinit const NormKernels norm_f64 = {moments<F64>,  run_moments<F64>, layer_norm<F64>,
+                                                           rms_norm<F64>, scale_run<F64>,   scale_rows<F64>};
+constinit const LayerNormGradient layer_norm_gradient_f32 = {layer_norm_backward<F32>};
+SCONCE_WEAK extern constinit const LayerNormGradient layer_norm_gradient_f64 = {layer_norm_backward<F64>};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -1,4 +1,5 @@
 // Kernels of pooling. Rows are cut into phases first (pool_kernels.h), so that every tap is a plain vector load.
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/pool/pool_kernels.h"
 
 #include "sconce/kernels/cpu/simd/reduction_loop.h"
@@ -382,7 +383,7 @@ void mean_pixels(void* out, const void* in, int64_t count, int64_t channels, int
   }
 }
 
-bool all_inside(const int64_t* numbers, int64_t n, int64_t limit) {
+bool are_inside(const int64_t* numbers, int64_t n, int64_t limit) {
   I64 bad{};  // the sign bit: a number is negative, or more than limit - 1
   int64_t i = 0;
   for (; i + lanes<I64> <= n; i += lanes<I64>) {
@@ -395,14 +396,16 @@ bool all_inside(const int64_t* numbers, int64_t n, int64_t limit) {
 }
 
 template <class T>
-constexpr PoolKernels::Of kernels_of() {
+constexpr PoolKernels kernels_of() {
   return {&split<T>,       &max_row<T>,        &max_pixels<T>,  &sum_rows<T>,
           &average_row<T>, &average_pixels<T>, &mean_planes<T>, &mean_pixels<T>};
 }
 
 }  // namespace
 
-extern const PoolKernels pool_kernels;
-const PoolKernels pool_kernels = {{kernels_of<float>(), kernels_of<double>(), kernels_of<int64_t>()}, &all_inside};
+constinit const PoolKernels pool_f32 = kernels_of<float>();
+SCONCE_WEAK extern constinit const PoolKernels pool_f64 = kernels_of<double>();
+constinit const PoolKernels pool_i64 = kernels_of<int64_t>();
+constinit const AllInside all_inside = are_inside;
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -1,5 +1,6 @@
 // Kernels of softmax: the largest element is subtracted, so that no exponential overflows; sums are in double, in
 // blocks (Note [Leaves]).
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/norm/softmax_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
@@ -164,16 +165,20 @@ void softmax_backward_columns(void* out, const void* const* in, int64_t n, int64
 
 }  // namespace
 
-extern const SoftmaxKernels softmax_kernels = {
-    {softmax_rows<F32>, softmax_rows<F64>},
-    {log_softmax_rows<F32>, log_softmax_rows<F64>},
-    {log_softmax_rows<F32, Rounding::bfloat16>, log_softmax_rows<F32, Rounding::float16>},
-    {softmax_backward_rows<F32>, softmax_backward_rows<F64>},
-    {log_softmax_backward_rows<F32>, log_softmax_backward_rows<F64>},
-    {softmax_columns<F32, false>, softmax_columns<F64, false>},
-    {softmax_columns<F32, true>, softmax_columns<F64, true>},
-    {softmax_backward_columns<F32, false>, softmax_backward_columns<F64, false>},
-    {softmax_backward_columns<F32, true>, softmax_backward_columns<F64, true>},
-};
+constinit const SoftmaxKernels softmax_f32 = {softmax_rows<F32>, softmax_columns<F32, false>};
+constinit const LogSoftmaxKernels log_softmax_f32 = {{log_softmax_rows<F32>, softmax_columns<F32, true>}};
+constinit const SoftmaxGradient softmax_gradient_f32 = {
+    {softmax_backward_rows<F32>, softmax_backward_columns<F32, false>}};
+constinit const LogSoftmaxGradient log_softmax_gradient_f32 = {
+    {log_softmax_backward_rows<F32>, softmax_backward_columns<F32, true>}};
+SCONCE_WEAK extern constinit const SoftmaxKernels softmax_f64 = {softmax_rows<F64>, softmax_columns<F64, false>};
+SCONCE_WEAK extern constinit const LogSoftmaxKernels log_softmax_f64 = {
+    {log_softmax_rows<F64>, softmax_columns<F64, true>}};
+SCONCE_WEAK extern constinit const SoftmaxGradient softmax_gradient_f64 = {
+    {softmax_backward_rows<F64>, softmax_backward_columns<F64, false>}};
+SCONCE_WEAK extern constinit const LogSoftmaxGradient log_softmax_gradient_f64 = {
+    {log_softmax_backward_rows<F64>, softmax_backward_columns<F64, true>}};
+constinit const SoftmaxKernels::Rows log_softmax_rows_16[2] = {log_softmax_rows<F32, Rounding::bfloat16>,
+                                                               log_softmax_rows<F32, Rounding::float16>};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

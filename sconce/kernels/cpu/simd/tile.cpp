@@ -288,23 +288,56 @@ constexpr TileKernels::Convert convert_for() {
 }
 
 // By DType number; 8 and 12 to 14 are not used.
-#define SCONCE_CONVERT_ROW(S)      \
-  {convert_for<uint8_t, S>(),      \
-   convert_for<int8_t, S>(),       \
-   convert_for<int16_t, S>(),      \
-   convert_for<int32_t, S>(),      \
-   convert_for<int64_t, S>(),      \
-   convert_for<Float16, S>(),      \
-   convert_for<float, S>(),        \
-   convert_for<double, S>(),       \
-   nullptr,                        \
-   convert_for<Pair<float>, S>(),  \
-   convert_for<Pair<double>, S>(), \
-   convert_for<Bool, S>(),         \
-   nullptr,                        \
-   nullptr,                        \
-   nullptr,                        \
-   convert_for<BFloat16, S>()}
+template <int number>
+struct ElementOf;
+template <>
+struct ElementOf<0> {
+  using Type = uint8_t;
+};
+template <>
+struct ElementOf<1> {
+  using Type = int8_t;
+};
+template <>
+struct ElementOf<2> {
+  using Type = int16_t;
+};
+template <>
+struct ElementOf<3> {
+  using Type = int32_t;
+};
+template <>
+struct ElementOf<4> {
+  using Type = int64_t;
+};
+template <>
+struct ElementOf<5> {
+  using Type = Float16;
+};
+template <>
+struct ElementOf<6> {
+  using Type = float;
+};
+template <>
+struct ElementOf<7> {
+  using Type = double;
+};
+template <>
+struct ElementOf<9> {
+  using Type = Pair<float>;
+};
+template <>
+struct ElementOf<10> {
+  using Type = Pair<double>;
+};
+template <>
+struct ElementOf<11> {
+  using Type = Bool;
+};
+template <>
+struct ElementOf<15> {
+  using Type = BFloat16;
+};
 
 struct Wide {  // 16 bytes, moved as they are
   uint64_t bits[2];
@@ -541,23 +574,48 @@ bool has_zero(const void* in, int64_t n) {
 
 }  // namespace
 
+// A function for each pair of dtypes by number, under a name: a small library that was built without a dtype has others
+// in their place (sconce/lite/without).
+template <int to, int from>
+void convert_pair(void* __restrict out, const void* __restrict in, int64_t n) {
+  convert_for<typename ElementOf<to>::Type, typename ElementOf<from>::Type>()(out, in, n);
+}
+
+#define SCONCE_CONVERT_ROW(S) \
+  {convert_pair<0, S>,        \
+   convert_pair<1, S>,        \
+   convert_pair<2, S>,        \
+   convert_pair<3, S>,        \
+   convert_pair<4, S>,        \
+   convert_pair<5, S>,        \
+   convert_pair<6, S>,        \
+   convert_pair<7, S>,        \
+   nullptr,                   \
+   convert_pair<9, S>,        \
+   convert_pair<10, S>,       \
+   convert_pair<11, S>,       \
+   nullptr,                   \
+   nullptr,                   \
+   nullptr,                   \
+   convert_pair<15, S>}
+
 extern const TileKernels tile_kernels = {
-    {SCONCE_CONVERT_ROW(uint8_t),
-     SCONCE_CONVERT_ROW(int8_t),
-     SCONCE_CONVERT_ROW(int16_t),
-     SCONCE_CONVERT_ROW(int32_t),
-     SCONCE_CONVERT_ROW(int64_t),
-     SCONCE_CONVERT_ROW(Float16),
-     SCONCE_CONVERT_ROW(float),
-     SCONCE_CONVERT_ROW(double),
+    {SCONCE_CONVERT_ROW(0),
+     SCONCE_CONVERT_ROW(1),
+     SCONCE_CONVERT_ROW(2),
+     SCONCE_CONVERT_ROW(3),
+     SCONCE_CONVERT_ROW(4),
+     SCONCE_CONVERT_ROW(5),
+     SCONCE_CONVERT_ROW(6),
+     SCONCE_CONVERT_ROW(7),
      {},
-     SCONCE_CONVERT_ROW(Pair<float>),
-     SCONCE_CONVERT_ROW(Pair<double>),
-     SCONCE_CONVERT_ROW(Bool),
+     SCONCE_CONVERT_ROW(9),
+     SCONCE_CONVERT_ROW(10),
+     SCONCE_CONVERT_ROW(11),
      {},
      {},
      {},
-     SCONCE_CONVERT_ROW(BFloat16)},
+     SCONCE_CONVERT_ROW(15)},
     {gather<uint8_t>, gather<uint16_t>, gather<uint32_t>, gather<uint64_t>, gather<Wide>},
     {scatter<uint8_t>, scatter<uint16_t>, scatter<uint32_t>, scatter<uint64_t>, scatter<Wide>},
     {transpose<uint8_t, Bytes16>, transpose<uint16_t, Words8>, transpose<uint32_t, Doubles4>,

@@ -160,6 +160,7 @@ void output_gradient(const float* const* pixels, int64_t channels, float* out, i
 }  // namespace
 
 constinit const WinogradTable<float> winograd_f32 = {
-    kernels, {input_tile<2>, input_tile<4>}, {output_tile<2>, output_tile<4>}, output_gradient, kernels_gradient};
+    kernels, {input_tile<2>, input_tile<4>}, {output_tile<2>, output_tile<4>}};
+constinit const WinogradGradientTable<float> winograd_gradient_f32 = {output_gradient, kernels_gradient};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -169,46 +169,44 @@ void dot_rows(const DotArgs<T>& args, int64_t column, int64_t end, T* sums) {
   }
 }
 
-template <class T>
+template <class T, class Stored>
 void dot(const DotArgs<T>& args) {
-  with_storage<T>(args.many_storage, [&]<class Stored>(Stored*) {
-    for (int64_t j0 = 0; j0 < args.many_count; j0 += dot_columns) {
-      const int64_t width = args.many_count - j0 < dot_columns ? args.many_count - j0 : dot_columns;
-      alignas(64) T sums[few_rows * dot_pitch];
-      switch (args.few_count) {
-        case 1:
-          dot_rows<T, Stored, 1>(args, j0, j0 + width, sums);
-          break;
-        case 2:
-          dot_rows<T, Stored, 2>(args, j0, j0 + width, sums);
-          break;
-        case 3:
-          dot_rows<T, Stored, 3>(args, j0, j0 + width, sums);
-          break;
-        default:
-          dot_rows<T, Stored, few_rows>(args, j0, j0 + width, sums);
-      }
-      for (int64_t i = 0; i < args.few_count; i++) {
-        SumsOutput<T> out{};
-        out.c = args.c + i * args.c_few + j0 * args.c_many;
-        out.c_step = args.c_many;
-        if (args.bias) out.bias = args.bias + i * args.bias_few + j0 * args.bias_many;
-        out.bias_step = args.bias_many;
-        if (args.scale) {
-          out.scale = args.scale + i * args.scale_few + j0 * args.scale_many;
-          out.shift = args.shift + i * args.scale_few + j0 * args.scale_many;
-          out.scale_step = args.scale_many;
-        }
-        if (args.residual) out.residual = args.residual + i * args.residual_few + j0 * args.residual_many;
-        out.residual_step = args.residual_many;
-        out.lo = args.lo;
-        out.hi = args.hi;
-        out.clamp = args.clamp;
-        out.accumulate = args.accumulate;
-        finish_sums(sums + i * dot_pitch, width, out);
-      }
+  for (int64_t j0 = 0; j0 < args.many_count; j0 += dot_columns) {
+    const int64_t width = args.many_count - j0 < dot_columns ? args.many_count - j0 : dot_columns;
+    alignas(64) T sums[few_rows * dot_pitch];
+    switch (args.few_count) {
+      case 1:
+        dot_rows<T, Stored, 1>(args, j0, j0 + width, sums);
+        break;
+      case 2:
+        dot_rows<T, Stored, 2>(args, j0, j0 + width, sums);
+        break;
+      case 3:
+        dot_rows<T, Stored, 3>(args, j0, j0 + width, sums);
+        break;
+      default:
+        dot_rows<T, Stored, few_rows>(args, j0, j0 + width, sums);
     }
-  });
+    for (int64_t i = 0; i < args.few_count; i++) {
+      SumsOutput<T> out{};
+      out.c = args.c + i * args.c_few + j0 * args.c_many;
+      out.c_step = args.c_many;
+      if (args.bias) out.bias = args.bias + i * args.bias_few + j0 * args.bias_many;
+      out.bias_step = args.bias_many;
+      if (args.scale) {
+        out.scale = args.scale + i * args.scale_few + j0 * args.scale_many;
+        out.shift = args.shift + i * args.scale_few + j0 * args.scale_many;
+        out.scale_step = args.scale_many;
+      }
+      if (args.residual) out.residual = args.residual + i * args.residual_few + j0 * args.residual_many;
+      out.residual_step = args.residual_many;
+      out.lo = args.lo;
+      out.hi = args.hi;
+      out.clamp = args.clamp;
+      out.accumulate = args.accumulate;
+      finish_sums(sums + i * dot_pitch, width, out);
+    }
+  }
 }
 
 // Folds ---------------------------------------------------------------------------------------------------------------
@@ -486,23 +484,21 @@ void stream_rows_of(const StreamArgs<T>& args) {
   }
 }
 
-template <class T>
+template <class T, class Stored>
 void stream(const StreamArgs<T>& args) {
-  with_storage<T>(args.b_storage, [&]<class Stored>(Stored*) {
-    switch (args.rows) {
-      case 1:
-        stream_rows_of<T, Stored, 1>(args);
-        break;
-      case 2:
-        stream_rows_of<T, Stored, 2>(args);
-        break;
-      case 3:
-        stream_rows_of<T, Stored, 3>(args);
-        break;
-      default:
-        stream_rows_of<T, Stored, few_rows>(args);
-    }
-  });
+  switch (args.rows) {
+    case 1:
+      stream_rows_of<T, Stored, 1>(args);
+      break;
+    case 2:
+      stream_rows_of<T, Stored, 2>(args);
+      break;
+    case 3:
+      stream_rows_of<T, Stored, 3>(args);
+      break;
+    default:
+      stream_rows_of<T, Stored, few_rows>(args);
+  }
 }
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix

@@ -203,43 +203,24 @@ void store_rows_of(const T* from, int64_t from_stride, int64_t rows, int64_t col
   }
 }
 
-// Calls f with a null pointer of the type that `storage` means to a table of T.
-template <class T, class F>
-GEMM_INLINE void with_storage(GemmStorage storage, F f) {
-  if constexpr (sizeof(T) == 4) {
-    if (storage == GemmStorage::bfloat16) return f(static_cast<Bfloat16Bits*>(nullptr));
-    if (storage == GemmStorage::float16) return f(static_cast<Float16Bits*>(nullptr));
-  }
-  f(static_cast<T*>(nullptr));
+// The same as the tables have them.
+template <class T, class Stored>
+void pack_panel(const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns, T* out) {
+  pack_panel_of<T>(static_cast<const Stored*>(b), row_stride, column_stride, k, columns, out);
 }
-
-template <class T>
-void pack_panel(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
-                T* out) {
-  with_storage<T>(storage, [&]<class Stored>(Stored*) {
-    pack_panel_of<T>(static_cast<const Stored*>(b), row_stride, column_stride, k, columns, out);
-  });
+template <class T, class Stored>
+void pack_taps(const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
+               int64_t in_channels, int columns, T* out) {
+  pack_taps_of<T>(static_cast<const Stored*>(w), in_stride, out_stride, tap_offsets, taps, in_channels, columns, out);
 }
-template <class T>
-void pack_taps(GemmStorage storage, const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets,
-               int64_t taps, int64_t in_channels, int columns, T* out) {
-  with_storage<T>(storage, [&]<class Stored>(Stored*) {
-    pack_taps_of<T>(static_cast<const Stored*>(w), in_stride, out_stride, tap_offsets, taps, in_channels, columns, out);
-  });
+template <class T, class Stored>
+void copy_rows(const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k, T* out,
+               int64_t out_stride) {
+  copy_rows_of<T>(static_cast<const Stored*>(a), row_stride, column_stride, rows, k, out, out_stride);
 }
-template <class T>
-void copy_rows(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
-               T* out, int64_t out_stride) {
-  with_storage<T>(storage, [&]<class Stored>(Stored*) {
-    copy_rows_of<T>(static_cast<const Stored*>(a), row_stride, column_stride, rows, k, out, out_stride);
-  });
-}
-template <class T>
-void store_rows(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
-                int64_t c_stride) {
-  with_storage<T>(storage, [&]<class Stored>(Stored*) {
-    store_rows_of<T>(from, from_stride, rows, columns, static_cast<Stored*>(c), c_stride);
-  });
+template <class T, class Stored>
+void store_rows(const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c, int64_t c_stride) {
+  store_rows_of<T>(from, from_stride, rows, columns, static_cast<Stored*>(c), c_stride);
 }
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix

@@ -1,4 +1,4 @@
-// Small products, and the table of all GEMM micro-kernels.
+// Small products, and the tables of GEMM micro-kernels.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm/gemm_lane_sums.h"
@@ -43,7 +43,8 @@ void small(const SmallArgs<T>& args) {
 }
 
 template <class T>
-constexpr GemmTable<T> make_gemm_table() {
+constexpr GemmTable<T> make_gemm_table(const StorageTable<T>* native, const StorageTable<T>* bf16,
+                                       const StorageTable<T>* f16) {
   GemmTable<T> table{};
   table.lanes = lanes<T>;
   table.panel = panel<T>;
@@ -51,20 +52,33 @@ constexpr GemmTable<T> make_gemm_table() {
   auto fill = [&]<int Rows>(auto& self) {
     table.tiles[0][Rows] = tile<T, Rows, 1>;
     table.tiles[1][Rows] = tile<T, Rows, 2>;
-    table.outer[0][Rows] = outer<T, Rows, 1>;
-    table.outer[1][Rows] = outer<T, Rows, 2>;
     if constexpr (Rows > 1) self.template operator()<Rows - 1>(self);
   };
   fill.template operator()<tile_rows>(fill);
-  table.pack_panel = pack_panel<T>;
-  table.pack_taps = pack_taps<T>;
-  table.copy_rows = copy_rows<T>;
-  table.store_rows = store_rows<T>;
   table.add_parts = add_parts<T>;
-  table.dot = dot<T>;
   table.fold = fold<T>;
-  table.stream = stream<T>;
   if constexpr (masks) table.small = small<T>;
+  table.stored[0] = native;
+  table.stored[1] = bf16;
+  table.stored[2] = f16;
+  return table;
+}
+
+template <class T, class Stored>
+constexpr StorageTable<T> make_storage_table() {
+  return {pack_panel<T, Stored>, pack_taps<T, Stored>, copy_rows<T, Stored>,
+          store_rows<T, Stored>, dot<T, Stored>,       stream<T, Stored>};
+}
+
+template <class T>
+constexpr OuterTable<T> make_outer_table() {
+  OuterTable<T> table{};
+  auto fill = [&]<int Rows>(auto& self) {
+    table.tiles[0][Rows] = outer<T, Rows, 1>;
+    table.tiles[1][Rows] = outer<T, Rows, 2>;
+    if constexpr (Rows > 1) self.template operator()<Rows - 1>(self);
+  };
+  fill.template operator()<tile_rows>(fill);
   return table;
 }
 

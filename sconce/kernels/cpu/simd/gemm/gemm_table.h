@@ -1,5 +1,6 @@
 // GEMM micro-kernels of one instruction set, as tables of functions, one for float and one for double. The drivers
-// above (gemm.cpp, conv.cpp) are compiled once and call these.
+// above (gemm.cpp, conv.cpp) are compiled once and call these. What convolutions need beside products, and what gradients
+// need beside them, has tables of its own: a small library links only those that something names (docs/small.md).
 #pragma once
 
 #include <cstdint>
@@ -149,6 +150,24 @@ struct OuterArgs {
   bool accumulate;
 };
 
+// What reads or writes numbers of one storage on behalf of a table of T.
+template <class T>
+struct StorageTable {
+  // Packs b[k][columns] (element strides) into out[k][panel]; columns from `columns` to panel are zero.
+  void (*pack_panel)(const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns, T* out);
+  // Packs weights of a convolution into out[taps][in_channels][panel]: element [t][i][j] is
+  // w[i * in_stride + j * out_stride + tap_offsets[t]] for j < columns, else zero.
+  void (*pack_taps)(const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
+                    int64_t in_channels, int columns, T* out);
+  // out[i * out_stride + p] = a[i * row_stride + p * column_stride]. Any strides.
+  void (*copy_rows)(const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k, T* out,
+                    int64_t out_stride);
+  // Rounds `rows` x `columns` values into storage, both contiguous along columns.
+  void (*store_rows)(const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c, int64_t c_stride);
+  void (*dot)(const DotArgs<T>& args);
+  void (*stream)(const StreamArgs<T>& args);
+};
+
 template <class T>
 struct GemmTable {
   int lanes;      // elements in a vector
@@ -157,40 +176,56 @@ struct GemmTable {
 
   // tiles[v - 1][r]: r rows (1 to tile_rows), v vectors of columns.
   TileKernel<T> tiles[2][9];
-  // The same for outer products.
-  void (*outer[2][9])(const OuterArgs<T>& args);
-
-  // Packs b[k][columns] (element strides) into out[k][panel]; columns from `columns` to panel are zero.
-  void (*pack_panel)(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k,
-                     int columns, T* out);
-  // Packs weights of a convolution into out[taps][in_channels][panel]: element [t][i][j] is
-  // w[i * in_stride + j * out_stride + tap_offsets[t]] for j < columns, else zero.
-  void (*pack_taps)(GemmStorage storage, const void* w, int64_t in_stride, int64_t out_stride,
-                    const int64_t* tap_offsets, int64_t taps, int64_t in_channels, int columns, T* out);
-  // out[i * out_stride + p] = a[i * row_stride + p * column_stride]. Any strides.
-  void (*copy_rows)(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows,
-                    int64_t k, T* out, int64_t out_stride);
-  // Rounds `rows` x `columns` values into storage, both contiguous along columns.
-  void (*store_rows)(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
-                     int64_t c_stride);
   // out[i] = sum over p < parts of from[p * step + i], i < count
   void (*add_parts)(const T* from, int64_t parts, int64_t step, int64_t count, T* out);
-  void (*dot)(const DotArgs<T>& args);
   void (*fold)(const FoldArgs<T>& args);
-  void (*stream)(const StreamArgs<T>& args);
   void (*small)(const SmallArgs<T>& args);  // null where vectors have no masks
+
+  const StorageTable<T>* stored[3];  // by GemmStorage; that of double has the first alone
+
+  const StorageTable<T>& of(GemmStorage storage) const { return *stored[static_cast<int>(storage)]; }
+  void pack_panel(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
+                  T* out) const {
+    of(storage).pack_panel(b, row_stride, column_stride, k, columns, out);
+  }
+  void pack_taps(GemmStorage storage, const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets,
+                 int64_t taps, int64_t in_channels, int columns, T* out) const {
+    of(storage).pack_taps(w, in_stride, out_stride, tap_offsets, taps, in_channels, columns, out);
+  }
+  void copy_rows(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
+                 T* out, int64_t out_stride) const {
+    of(storage).copy_rows(a, row_stride, column_stride, rows, k, out, out_stride);
+  }
+  void store_rows(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
+                  int64_t c_stride) const {
+    of(storage).store_rows(from, from_stride, rows, columns, c, c_stride);
+  }
+  void dot(const DotArgs<T>& args) const { of(args.many_storage).dot(args); }
+  void stream(const StreamArgs<T>& args) const { of(args.b_storage).stream(args); }
+};
+
+template <class T>
+struct OuterTable {
+  void (*tiles[2][9])(const OuterArgs<T>& args);  // as GemmTable::tiles
 };
 
 template <class T>
 struct DepthwiseTable {
   void (*row)(const DepthwiseArgs<T>& args);
-  // The same with bfloat16 images: input rows, c and residual point to such numbers. Null in the table of double.
-  void (*row_bf16)(const DepthwiseArgs<T>& args);
-  void (*weight_gradient)(const DepthwiseGradientArgs<T>& args);
   // Groups of 2, 4 or 8 channels that make as many channels each, several of them in a vector. Weight rows are
   // [kernel_width][group][channels]: the inputs of each output channel, by their place in the group. Channels are a
   // multiple of the lanes, the kernel is 3 wide, the stride 1 or 2, the dilation 1. Null in the table of double.
   void (*grouped_row)(const DepthwiseArgs<T>& args);
+};
+
+// With bfloat16 images: input rows, c and residual point to such numbers.
+struct DepthwiseBf16Table {
+  void (*row)(const DepthwiseArgs<float>& args);
+};
+
+template <class T>
+struct DepthwiseGradientTable {
+  void (*weight_gradient)(const DepthwiseGradientArgs<T>& args);
   // As weight_gradient, any kernel: sums are [kernel_width][group][channels]. Null in the table of double.
   void (*grouped_gradient)(const DepthwiseGradientArgs<T>& args);
 };
@@ -241,6 +276,10 @@ struct WinogradTable {
   // Sum i of the (m + 2)^2 is read from sums + i * step. Whether all results are finite, but for an overflow
   // of the epilogue.
   bool (*output[2])(const T* sums, int64_t step, int64_t channels, const WinogradOutput<T>& out);
+};
+
+template <class T>
+struct WinogradGradientTable {
   // The adjoint of output, for m = 2: four pixels, null for those outside of the image, to 16 sums.
   void (*output_gradient)(const T* const* pixels, int64_t channels, T* out, int64_t out_step);
   // The adjoint of kernels: 16 sums, `step` apart, of `count` kernels to nine taps, `out_step` apart. Each sum comes in
@@ -249,9 +288,17 @@ struct WinogradTable {
                            int64_t out_step);
 };
 
-SCONCE_AT_EACH_LEVEL(extern const GemmTable<float> gemm_f32; extern const GemmTable<double> gemm_f64;
-                     extern const DepthwiseTable<float> depthwise_f32;
-                     extern const DepthwiseTable<double> depthwise_f64; extern const WinogradTable<float> winograd_f32;
-                     extern const IntegerTable integers;)
+// Those of double and of 16-bit floats are weak (engine/weak.h).
+SCONCE_AT_EACH_LEVEL(extern const GemmTable<float> gemm_f32; extern const OuterTable<float> outer_f32;
+                     extern const StorageTable<float> storage_f32; extern const DepthwiseTable<float> depthwise_f32;
+                     extern const DepthwiseGradientTable<float> depthwise_gradient_f32;
+                     extern const WinogradTable<float> winograd_f32;
+                     extern const WinogradGradientTable<float> winograd_gradient_f32;
+                     extern const IntegerTable integers; extern const GemmTable<double> gemm_f64;
+                     extern const OuterTable<double> outer_f64; extern const StorageTable<double> storage_f64;
+                     extern const DepthwiseTable<double> depthwise_f64;
+                     extern const DepthwiseGradientTable<double> depthwise_gradient_f64;
+                     extern const StorageTable<float> storage_bf16, storage_f16;
+                     extern const DepthwiseBf16Table depthwise_bf16;)
 
 }  // namespace sconce
