@@ -60,17 +60,53 @@ add_custom_command(OUTPUT "${levels_script}"
           "${parts_archive}" ${level_archives}
   DEPENDS "${parts_archive}" ${level_archives} "${selection}" "${PROJECT_SOURCE_DIR}/cmake/absent_levels.py" VERBATIM)
 
+# Dtypes that are left out, where the selection lists any, and formats: their code gives way to code that refuses them
+# (sconce/lite/without).
+file(STRINGS "${selection}" chosen_dtypes REGEX "^dtype ")
+list(TRANSFORM chosen_dtypes REPLACE "^dtype +([a-z0-9_]+).*" "\\1")
+file(STRINGS "${selection}" chosen_formats REGEX "^format ")
+list(TRANSFORM chosen_formats REPLACE "^format +([a-z]+).*" "\\1")
+set(refusals)
+function(without name)  # NAME DTYPE...: where none of these is selected
+  foreach(word IN LISTS ARGN)
+    if(word IN_LIST chosen_dtypes OR word IN_LIST chosen_formats)
+      return()
+    endif()
+  endforeach()
+  if(SCONCE_PARTS)
+    list(APPEND refusals "${small_dir}/libsconce_without_${name}.a")
+  else()
+    list(APPEND refusals "$<TARGET_FILE:sconce_without_${name}>")
+  endif()
+  set(refusals "${refusals}" PARENT_SCOPE)
+endfunction()
+file(STRINGS "${selection}" no_random REGEX "^random no")
+if(no_random)
+  without(random)
+endif()
+foreach(format sparse quantized)
+  without(${format} ${format})
+endforeach()
+if(chosen_dtypes)
+  foreach(dtype uint8 int8 int16 int32 float16 bfloat16 float64 complex64 complex128)
+    without(${dtype} ${dtype})
+  endforeach()
+  without(reduced_floats float16 bfloat16)
+  without(complex complex64 complex128)
+  without(limited uint16 uint32 uint64 float8_e4m3fn float8_e5m2)
+endif()
+
 # Only the C interface is visible: everything that it does not reach goes.
 file(CONFIGURE OUTPUT "${selected_dir}/exports.map" CONTENT "{ global: sconce_lite_*; local: *; };\n")
 add_library(sconce_lite_selected SHARED ${selected_sources} "${levels_script}")
 set_target_properties(sconce_lite_selected PROPERTIES OUTPUT_NAME sconce_lite LINKER_LANGUAGE CXX
-  LINK_DEPENDS "${parts_archive};${level_archives}")
+  LINK_DEPENDS "${parts_archive};${level_archives};${refusals}")
 target_include_directories(sconce_lite_selected PRIVATE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
 target_compile_definitions(sconce_lite_selected PRIVATE SCONCE_BUILDING SCONCE_SMALL)
 target_compile_options(sconce_lite_selected PRIVATE -Os ${SCONCE_LIBRARY_FLAGS})
 find_package(ZLIB REQUIRED)
 target_link_options(sconce_lite_selected PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
-  -Wl,-z,pack-relative-relocs -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/libsconce_lite.map")
-target_link_libraries(sconce_lite_selected PRIVATE -Wl,--whole-archive "${parts_archive}" -Wl,--no-whole-archive
+  -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/libsconce_lite.map")
+target_link_libraries(sconce_lite_selected PRIVATE -Wl,--whole-archive ${refusals} "${parts_archive}" -Wl,--no-whole-archive
   ${linked_archives} "${levels_script}" ZLIB::ZLIB Threads::Threads)
 configure_file("${PROJECT_SOURCE_DIR}/sconce/lite/sconce_lite.h" "${PROJECT_BINARY_DIR}/include/sconce_lite.h" COPYONLY)

@@ -16,7 +16,7 @@ endfunction()
 small_sources(base "/base/(parallel|mapped_files)\\.cpp" base)
 small_sources(tensors "/memory/(allocator|large_blocks)\\.cpp|/libraries/" tensor)
 small_sources(values "/dispatch/library\\.cpp|/printing/|/custom/(derivative|extensions|interpreted)" types dispatch)
-set(left_out "/runtime/(fork|op_bodies)\\.cpp" /runtime/plans/ "/bytecode/(compile|graph)"
+set(left_out /lite/without/ "/runtime/(fork|op_bodies)\\.cpp" /runtime/plans/ "/bytecode/(compile|graph)"
   "/ir/(graph_parser|alias|points_to|verif|literal_reader|printer)" "file/(file_bytes|file_writer|zip_writer|file_kind|stray)"
   "pickle/(pickle_writer|numpy)" "lite/(lite_compile|write_bytecode|lite_pickle)"
   "compiled/(program_writer|compile_calls|compiled_graph)")

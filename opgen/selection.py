@@ -6,6 +6,7 @@
     format quantized            sparse or quantized tensors: kernels of the operators for them
     level v3                    an instruction-set level; without any, all of them
     file ptl                    the models are lite archives; scx: compiled files; without any, both
+    random no                   no random numbers: dropout is there, and is not asked to drop anything
     places yes                  errors name lines of the program's source, where an archive has debug records
     missing allowed             models that name other operators load, and calls of those fail
 """
@@ -33,6 +34,7 @@ class Selection:
     files: list = field(default_factory=list)
     partial: bool = False
     places: bool = False
+    random: bool = True
 
     def level_for(self, level):
         """The level whose code runs where a processor has `level`: the highest selected one below, else the lowest."""
@@ -73,6 +75,8 @@ def load(path, operators):
             selection.partial = True
         elif line == "places yes":
             selection.places = True
+        elif line == "random no":
+            selection.random = False
         elif key in words:
             allowed, chosen = words[key]
             if value not in allowed:

@@ -181,6 +181,7 @@ def _loops(families, selection):
 def _listing(selection, origins=True):
     lines = [f"level {l}" for l in selection.levels] + [f"dtype {d}" for d in selection.dtypes]
     lines += [f"format {f}" for f in selection.formats] + [f"file {f}" for f in selection.files] + ["places yes"] * selection.places
+    lines += ["random no"] * (not selection.random)
     lines += ["missing allowed"] * selection.partial
     for o in selection.operators:
         lines.append(f"op {o.schema.namespace}::{o.schema.key}" + f"  # {o.entry.origin}, {o.entry.kind}" * origins)

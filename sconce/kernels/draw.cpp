@@ -1,5 +1,6 @@
 #include "sconce/kernels/draw.h"
 
+#include "sconce/base/weak.h"
 #include "sconce/tensor/backend.h"
 #ifdef SCONCE_SMALL
 #include "sconce/kernels/cpu/random/random.h"
@@ -7,7 +8,7 @@
 
 namespace sconce {
 
-void draw_into(const Tensor& out, const Draw& draw, const Generator& generator) {
+SCONCE_WEAK void draw_into(const Tensor& out, const Draw& draw, const Generator& generator) {
 #ifdef SCONCE_SMALL  // as in pointwise.cpp
   rng::draw(out, draw, generator);
 #else

@@ -39,10 +39,6 @@ thread_local constinit ThreadExit last_error_exit{[]() noexcept {
   std::free(last_error);
   last_error = nullptr;
 }};
-constinit const LastError no_error{};
-
-const LastError& error_of_thread() { return last_error ? *last_error : no_error; }
-
 void keep(char* to, size_t room, std::string_view text) noexcept {
   if (text.size() >= room) {  // the end has the reason
     constexpr std::string_view kCut = "... ";
@@ -333,8 +329,8 @@ void check_processor() {
 using namespace sconce;
 using namespace sconce::lite;
 
-const char* sconce_lite_last_error(void) { return error_of_thread().message; }
-const char* sconce_lite_last_exception(void) { return error_of_thread().exception; }
+const char* sconce_lite_last_error(void) { return last_error ? last_error->message : ""; }
+const char* sconce_lite_last_exception(void) { return last_error ? last_error->exception : ""; }
 
 sconce_lite_status sconce_lite_start(const sconce_lite_host* host) {
   return guarded(false, [&] {

@@ -741,6 +741,7 @@ do_warn:
 #undef WINDOW
 }
 
+#ifndef SCONCE_SMALL  // which has nobody to observe: the loop is there once
 SCONCE_COLD void interpret_observed(Execution& ex, const RunOptions& options) {
   struct Leave {
     Observer& observer;
@@ -750,6 +751,7 @@ SCONCE_COLD void interpret_observed(Execution& ex, const RunOptions& options) {
   options.observer->enter(*ex.code);
   interpret<true>(ex, options);
 }
+#endif
 
 }  // namespace
 
@@ -781,10 +783,14 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   ex.code = &code;
   ex.pc = code.instructions.data();
   try {
-    if (options.observer) [[unlikely]]
+#ifndef SCONCE_SMALL
+    if (options.observer) [[unlikely]] {
       interpret_observed(ex, options);
-    else
+    } else  // NOLINT(readability-misleading-indentation)
+#endif
+    {
       interpret<false>(ex, options);
+    }
   } catch (...) {
     fail_execution(ex);
   }

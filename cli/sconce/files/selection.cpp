@@ -21,6 +21,16 @@
 namespace sconce::cli {
 namespace {
 
+// Whether an operator draws random numbers, and if so, whether only where an argument says that the model is training.
+void add_draws(const Op& op, Selection& selection) {
+  if (!op.has(Trait::random)) return;
+  const std::vector<Argument>& arguments = op.schema().arguments;
+  const bool asks = std::any_of(arguments.begin(), arguments.end(), [](const Argument& a) {
+    return (a.name == "train" || a.name == "training") && a.type == bool_type();
+  });
+  (asks ? selection.drops_out : selection.draws) = true;
+}
+
 void add_operator(const std::string& name, const std::string& file, Selection& selection) {
   // Instructions of the interpreter, which stand for no operator.
   for (const char* own : {"prim::TupleUnpack", "prim::Uninitialized", "prim::RaiseException"}) {
@@ -29,6 +39,7 @@ void add_operator(const std::string& name, const std::string& file, Selection& s
   const Op* op = find_op(name);
   SCONCE_CHECK_AS(not_implemented, op, "{}: needs the operator {}, which does not exist", file, name);
   selection.operators.insert(op->qualified_name());
+  add_draws(*op, selection);
   if (name.starts_with("quantized::") || name.find("quantize") != name.npos) selection.formats.insert("quantized");
   if (name.find("sparse") != name.npos) selection.formats.insert("sparse");
 }
@@ -44,8 +55,12 @@ void add_tensors(const Value& v, Selection& selection, std::set<const void*>& se
   if (v.is_tensor()) return add_tensor(v.to_tensor(), selection);
   if (v.is_object()) {
     if (!seen.insert(&v.to_object()).second) return;
-    const size_t slots = v.to_object().type()->class_info()->attributes.size();
-    for (size_t i = 0; i < slots; ++i) add_tensors(v.to_object().slot(i), selection, seen);
+    const std::vector<ClassInfo::Attribute>& attributes = v.to_object().type()->class_info()->attributes;
+    for (size_t i = 0; i < attributes.size(); ++i) {
+      const Value& slot = v.to_object().slot(i);
+      selection.trains |= attributes[i].name == "training" && slot.is_bool() && slot.to_bool();
+      add_tensors(slot, selection, seen);
+    }
   } else if (v.is_tuple()) {
     for (const Value& item : v.to_tuple().items) add_tensors(item, selection, seen);
   } else if (v.is_list()) {
@@ -136,6 +151,7 @@ std::string Selection::text() const {
   lines("dtype", dtypes);
   lines("format", formats);
   lines("file", kinds);
+  if (drops_out && !draws && !trains) text += "random no\n";
   if (places) text += "places yes\n";
   if (is_partial) text += "missing allowed\n";
   lines("op", operators);
@@ -150,6 +166,7 @@ bool is_lite_file(const std::string& path) {
 
 Selection read_selection(const std::string& path) {
   Selection selection;
+  bool no_random = false;
   std::istringstream lines(read_text(path));
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
@@ -161,7 +178,8 @@ Selection read_selection(const std::string& path) {
     const std::string key = line.substr(0, space), word = space == line.npos ? "" : line.substr(space + 1);
     selection.is_partial |= line == "missing allowed";
     selection.places |= line == "places yes";
-    if (line == "missing allowed" || line == "places yes") continue;
+    no_random |= line == "random no";
+    if (line == "missing allowed" || line == "places yes" || line == "random no") continue;
     std::set<std::string>* words = key == "op"       ? &selection.operators
                                    : key == "dtype"  ? &selection.dtypes
                                    : key == "format" ? &selection.formats
@@ -173,6 +191,10 @@ Selection read_selection(const std::string& path) {
           fmt::format("{}:{}: '{}' is no line of a selection: op, dtype, format, level or file", path, number, line));
     words->insert(word);
   }
+  for (const std::string& name : selection.operators) {
+    if (const Op* op = find_op(name)) add_draws(*op, selection);
+  }
+  selection.trains = selection.drops_out && !no_random;
   return selection;
 }
 
@@ -180,12 +202,11 @@ void select_model(const ModelFile& model, const FileBytesPtr& file, bool dtypes,
   selection.origins.push_back(file->name());
   selection.kinds.insert(model.kind() == FileKind::compiled ? "scx" : "ptl");
   std::set<const void*> seen;
+  Selection held;  // by the model: formats of its tensors and whether it is training count in any case
   if (is_lite_file(file->name())) {
     for (const std::string& name : lite_operators(file)) add_operator(name, file->name(), selection);
-    if (dtypes) {
-      add_tensors(model.module()->value(), selection, seen);
-      add_code_dtypes(*model.unit(), selection);
-    }
+    add_tensors(model.module()->value(), held, seen);
+    add_code_dtypes(*model.unit(), held);
   } else if (model.kind() == FileKind::compiled) {
     const CompiledInfo info = describe_compiled(file);
     for (const std::string& name : info.operators) add_operator(name, file->name(), selection);
@@ -194,14 +215,19 @@ void select_model(const ModelFile& model, const FileBytesPtr& file, bool dtypes,
     }
   } else if (model.kind() == FileKind::torchscript) {
     for (const std::string& name : operators_when_lite(*model.module())) add_operator(name, file->name(), selection);
-    if (dtypes) add_tensors(model.module()->value(), selection, seen);
+    add_tensors(model.module()->value(), held, seen);
   } else {
     throw UsageError(
         fmt::format("{}: a lite library runs .ptl and .scx files; `sconce convert` and `sconce compile` make "
                     "them",
                     file->name()));
   }
-  if (dtypes) add_usual(selection);
+  selection.formats.insert(held.formats.begin(), held.formats.end());
+  selection.trains |= held.trains;
+  if (dtypes) {
+    selection.dtypes.insert(held.dtypes.begin(), held.dtypes.end());
+    add_usual(selection);
+  }
 }
 
 void select_run(const ModelFile& model, const FileBytesPtr& file, const std::string& method, CallValues inputs,
@@ -215,6 +241,8 @@ void select_run(const ModelFile& model, const FileBytesPtr& file, const std::str
   Selection all;
   select_model(model, file, false, all);
   selection.kinds.insert(all.kinds.begin(), all.kinds.end());
+  selection.formats.insert(all.formats.begin(), all.formats.end());
+  selection.trains |= all.trains;
   for (const std::string& name : all.operators) {
     const Schema& schema = find_op(name)->schema();
     const auto is_tensor = [](const Argument& a) { return a.type->annotation().find("Tensor") != std::string::npos; };

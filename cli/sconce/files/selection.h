@@ -13,7 +13,10 @@ namespace sconce::cli {
 
 struct Selection {
   std::set<std::string> operators, dtypes, formats, levels, kinds;  // no dtypes, levels or kinds of files: all
-  bool places = false;                                              // errors name lines of source
+  // Random numbers: whether operators draw them in any case, or while training alone, as dropout does; whether models
+  // are training.
+  bool draws = false, drops_out = false, trains = false;
+  bool places = false;               // errors name lines of source
   bool is_partial = false;           // has what runs called, not all that the models name
   std::vector<std::string> origins;  // files, for people
 

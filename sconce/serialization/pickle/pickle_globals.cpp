@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "sconce/autograd/variable.h"
+#include "sconce/base/weak.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/serialization/pickle/opaque_objects.h"
 #include "sconce/serialization/pickle/special_tensors.h"
@@ -103,8 +104,10 @@ QuantizerPtr quantizer_from(const Args& parts) {
   return made;
 }
 
+}  // namespace
+
 // (storage, offset, size, stride, quantizer, requires_grad, hooks)
-Value rebuild_quantized(const Args& args, PickleContext&) {
+SCONCE_WEAK Value rebuild_quantized(const Args& args, PickleContext&) {
   need(args, 6, 7);
   const Tensor& flat = args[0].to_tensor();
   return make_quantized(geometry(flat, flat.dtype(), args[1], args[2], args[3]),
@@ -113,7 +116,7 @@ Value rebuild_quantized(const Args& args, PickleContext&) {
 
 // torch.save: (layout, (indices, values, size[, is_coalesced])), and the same with two index tensors; archives:
 // (1, size, requires_grad, indices, values[, hooks]) and (2, size, requires_grad, crow, col, values[, hooks]).
-Value rebuild_sparse(const Args& args, PickleContext&) {
+SCONCE_WEAK Value rebuild_sparse(const Args& args, PickleContext&) {
   need(args, 2, 7);
   if (args[0].is_int()) {
     const bool coo = args[0].to_int() == 1;
@@ -141,6 +144,8 @@ Value rebuild_sparse(const Args& args, PickleContext&) {
   }
   fail("has the unknown layout '{}'", layout);
 }
+
+namespace {
 
 // torch.serialization._get_layout("torch.sparse_coo")
 Value named_layout(const Args& args, PickleContext&) {

@@ -19,6 +19,10 @@ struct PickleConstructor {
   Value (*make)(const std::vector<Value>& args, PickleContext& context);
 };
 
+// Sparse and quantised tensors. Weak (base/weak.h): a small library that was built without the format has others in their place.
+Value rebuild_sparse(const std::vector<Value>& args, PickleContext& context);
+Value rebuild_quantized(const std::vector<Value>& args, PickleContext& context);
+
 // Null when the name is not on the list. Names of Python 2 ("__builtin__") are those of Python 3.
 const PickleConstructor* find_pickle_constructor(std::string_view module, std::string_view name);
 // A global that is a value itself: a dtype (an int), a scheme of quantisation, the name of a storage class (strings).

@@ -1,0 +1,11 @@
+// Without limited dtypes (unsigned integers of more than a byte, float8): no conversions from and to them.
+#include "sconce/kernels/cpu/engine/conversion.h"
+#include "sconce/lite/without/refuse.h"
+
+namespace sconce {
+
+SCONCE_WEAK TileKernels::Convert limited_conversion(DType from, DType to) {
+  lite::refuse_conversion(static_cast<int>(from), static_cast<int>(to));
+}
+
+}  // namespace sconce

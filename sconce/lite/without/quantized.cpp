@@ -1,0 +1,12 @@
+// Without the format quantized: archives that hold quantised tensors are refused.
+#include "sconce/base/error.h"
+#include "sconce/base/weak.h"
+#include "sconce/serialization/pickle/pickle_globals.h"
+
+namespace sconce {
+
+SCONCE_WEAK Value rebuild_quantized(const std::vector<Value>&, PickleContext&) {
+  fail_as(ErrorKind::not_implemented, "quantised tensors: this library was built without the format quantized");
+}
+
+}  // namespace sconce
