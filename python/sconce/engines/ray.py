@@ -10,6 +10,7 @@ import numpy
 
 import ray
 from ray import serve
+from ray.exceptions import RayActorError
 
 from .array_model import ArrayModel
 from .inference_protocol import decode_request, encode_response
@@ -55,22 +56,51 @@ class _Replica:
         return dict(zip(self.model.output_names(len(results)), results))
 
     async def __call__(self, request):
-        """HTTP: the Open Inference Protocol's JSON, as `sconce serve` takes it."""
-        from starlette.responses import JSONResponse
-        try:
-            columns = decode_request(await request.json())
-            return JSONResponse(encode_response(pathlib.Path(self.model.path).stem, await self.infer(columns)))
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            return JSONResponse({"error": str(error)}, status_code=400)
+        return await _answer(request, self.model.path, self.infer)
 
 
-def deployment(path, *, max_batch_size=8, batch_wait_timeout_s=0.002, model=None, **options):
+async def _answer(request, path, infer):
+    """HTTP: the Open Inference Protocol's JSON, as `sconce serve` takes it."""
+    from starlette.responses import JSONResponse
+    try:
+        columns = decode_request(await request.json())
+        return JSONResponse(encode_response(pathlib.Path(path).stem, await infer(columns)))
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        return JSONResponse({"error": str(error)}, status_code=400)
+
+
+class _Retrying:
+    """In front of replicas: asks another one where the one that had a request died. A call of a model may be repeated."""
+
+    def __init__(self, replicas, path, retries):
+        self.replicas, self.path, self.retries = replicas, path, retries
+
+    async def infer(self, columns):
+        for left in range(self.retries, -1, -1):
+            try:
+                return await self.replicas.infer.remote(columns)
+            except RayActorError:
+                if left == 0:
+                    raise
+
+    async def __call__(self, request):
+        return await _answer(request, self.path, self.infer)
+
+
+def deployment(path, *, max_batch_size=8, batch_wait_timeout_s=0.002, model=None, retries=0, **options):
     """A Serve application: `serve.run(deployment("model.pt", num_replicas=2))`.
 
     `model` has the options of ArrayModel; all others are those of serve.deployment (num_replicas, autoscaling_config,
-    max_ongoing_requests, ray_actor_options, ...). Requests that wait are run together, up to max_batch_size at a time."""
+    max_ongoing_requests, ray_actor_options, ...). Requests that wait are run together, up to max_batch_size at a time.
+
+    Serve starts a replica anew that died, and fails the requests that it had. With `retries`, a small deployment in front of
+    the replicas asks another one for these, that many times."""
     options.setdefault("name", pathlib.Path(path).stem)
-    return serve.deployment(_Replica, **options).bind(str(path), max_batch_size, batch_wait_timeout_s, model or {})
+    replicas = serve.deployment(_Replica, **options).bind(str(path), max_batch_size, batch_wait_timeout_s, model or {})
+    if not retries:
+        return replicas
+    front = serve.deployment(_Retrying, name=f"{options['name']}-retries", ray_actor_options={"num_cpus": 0}, max_ongoing_requests=1000)
+    return front.bind(replicas, str(path), retries)
 
 
 class _Multiplexed:

@@ -3,8 +3,11 @@
 import concurrent.futures
 import json
 import os
+import pathlib
+import re
 import signal
 import tempfile
+import threading
 import time
 import unittest
 import urllib.error
@@ -16,6 +19,8 @@ import model_file
 
 
 def start_ray():
+    for what in ("READY", "HEALTH"):  # a busy machine takes longer than Serve would wait
+        os.environ.setdefault(f"RAY_SERVE_PROXY_{what}_CHECK_TIMEOUT_S", "120")
     import ray
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, configure_logging=False,
              runtime_env={"env_vars": {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}})
@@ -60,6 +65,76 @@ class Engine(unittest.TestCase):
         self.assertIn("mat1 and mat2", json.load(raised.exception)["error"])
         handle = serve.get_app_handle("layer")
         self.assertEqual(handle.infer.remote({"x": batches[0]}).result()["output_0"].shape, (1, 3))
+        serve.delete("layer")
+
+    def ask_until(self, stop, x):
+        """Asks until it is told to stop: how many answers were right, and the others."""
+        good, bad = 0, []
+        while not stop.is_set():
+            try:
+                numpy.testing.assert_allclose(self.request(x), self.expected(x), rtol=1e-5, atol=1e-6)
+                good += 1
+            except Exception as error:
+                bad.append(repr(error))
+        return good, bad
+
+    def replicas(self, application="layer", deployment="layer"):
+        """Processes of a deployment's replicas: Ray names them."""
+        title = re.compile(rf"ray::ServeReplica:{application}:{deployment}(?![\w-])".encode())
+        found = set()
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if title.match((folder / "cmdline").read_bytes()):
+                    found.add(int(folder.name))
+            except OSError:
+                pass  # it has ended
+        return found
+
+    def wait_for(self, true, seconds=90):
+        ends = time.monotonic() + seconds
+        while not true():
+            self.assertLess(time.monotonic(), ends)
+            time.sleep(0.2)
+
+    def test_a_killed_replica_loses_no_request(self):
+        from ray import serve
+        from sconce.engines.ray import deployment
+        serve.run(deployment(self.path, num_replicas=2, retries=3, health_check_period_s=1, ray_actor_options={"num_cpus": 0.5}), name="layer")
+        stop, x = threading.Event(), numpy.ones((1, 4), numpy.float32)
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            results = [threads.submit(self.ask_until, stop, x) for _ in range(8)]
+            before = self.replicas()
+            self.assertEqual(len(before), 2)
+            try:
+                for _ in range(3):
+                    time.sleep(1)
+                    old = self.replicas()
+                    os.kill(min(old), signal.SIGKILL)
+                    self.wait_for(lambda: len(self.replicas()) == 2 and self.replicas() != old)
+            finally:
+                stop.set()
+        self.assertEqual([error for r in results for error in r.result()[1]], [])
+        self.assertGreater(sum(r.result()[0] for r in results), 100)
+        self.assertFalse(before & self.replicas() == before)
+        serve.delete("layer")
+
+    def test_replicas_follow_the_load(self):
+        from ray import serve
+        from sconce.engines.ray import deployment
+        scaling = {"min_replicas": 1, "max_replicas": 2, "target_ongoing_requests": 1, "upscale_delay_s": 0.5, "downscale_delay_s": 2,
+                   "metrics_interval_s": 0.2, "look_back_period_s": 1}
+        serve.run(deployment(self.path, autoscaling_config=scaling, batch_wait_timeout_s=0.1, max_ongoing_requests=16,
+                             ray_actor_options={"num_cpus": 0.5}), name="layer")
+        self.assertEqual(len(self.replicas()), 1)
+        stop, x = threading.Event(), numpy.ones((1, 4), numpy.float32)
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            results = [threads.submit(self.ask_until, stop, x) for _ in range(8)]
+            try:
+                self.wait_for(lambda: len(self.replicas()) == 2)
+            finally:
+                stop.set()
+        self.assertEqual([error for r in results for error in r.result()[1]], [])
+        self.wait_for(lambda: len(self.replicas()) == 1)
         serve.delete("layer")
 
     def test_several_models_in_one_replica(self):
