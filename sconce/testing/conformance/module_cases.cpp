@@ -23,7 +23,7 @@ Value build(script::Program& program, const Json& json, const SafetensorsFile& t
   for (const Json& arg : json.at("args")) args.push_back(read_value(arg, tensors));
   for (const auto& [name, arg] : json.at("kwargs").items()) kwargs.emplace_back(name, read_value(arg, tensors));
   manual_seed(json.at("init_seed").get<uint64_t>());
-  return program.build_module("torch.nn." + json.at("module").get<std::string>(), std::move(args), std::move(kwargs));
+  return program.build_module("torch.nn." + json.at("module").get<std::string>(), args, kwargs);
 }
 
 // The parameters and buffers that a new module has. Normal draws differ in the last places (compare_rules.cpp).
@@ -75,7 +75,7 @@ Value call(ir::Function& forward, const Value& module, const Json& json, const S
     const auto at = schema.find_argument(name);
     kwargs.emplace_back(name, read_input(input, tensors, at ? schema.arguments[*at].type : nullptr));
   }
-  std::vector<Value> bound = runtime::bind_call(forward, std::move(args), std::move(kwargs));
+  std::vector<Value> bound = runtime::bind_call(forward, args, kwargs);
   manual_seed(json.at("call_seed").get<uint64_t>());
   return runtime::run(forward, bound);
 }
