@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -348,7 +349,7 @@ std::vector<SegmentPicture> memory_picture(Device device) {
 
 void forget_memory() {
   const std::lock_guard lock(heaps_mutex);
-  for (Heap*& heap : heaps) heap = nullptr;
+  for (Heap*& heap : heaps) keep_forgotten(std::exchange(heap, nullptr));
 }
 
 }  // namespace sconce::cuda

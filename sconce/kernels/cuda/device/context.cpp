@@ -315,12 +315,19 @@ void note_launch(Device device, CUstream stream, const char* name) {
     check_device(driver().cuStreamSynchronize(stream), device, name);
 }
 
+void keep_forgotten(const void* object) {
+  static std::mutex mutex;
+  static auto* const forgotten = new std::vector<const void*>;
+  const std::lock_guard lock(mutex);
+  if (object) forgotten->push_back(object);
+}
+
 void forget_devices() {
   forget_memory();
   forget_kernels();
   forget_error_words();
   forget_graphs();
-  current_devices.store(nullptr);
+  keep_forgotten(current_devices.exchange(nullptr));
   generation.fetch_add(1);
   is_forked_child.store(false);
   chosen_index = 0;

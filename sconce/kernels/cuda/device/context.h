@@ -68,5 +68,7 @@ void note_launch(Device device, CUstream stream, const char* name);
 
 // Everything about devices is asked anew: for replace_driver().
 void forget_devices();
+// What is forgotten stays, since threads may be in it, and has a place where LeakSanitizer finds it. May be null.
+void keep_forgotten(const void* object);
 
 }  // namespace sconce::cuda

@@ -64,7 +64,7 @@ void throw_reported(Device device) {
 }
 
 void forget_error_words() {
-  for (auto& word : words) word.store(nullptr);
+  for (auto& word : words) keep_forgotten(word.exchange(nullptr));
 }
 
 }  // namespace sconce::cuda

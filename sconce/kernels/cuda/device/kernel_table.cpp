@@ -156,7 +156,7 @@ const Kernel& find_kernel(Device device, std::string_view key, const std::functi
   return module.kernels.emplace_back(std::make_unique<Module::Named>(Module::Named{entry, kernel}))->kernel;
 }
 
-void forget_kernels() { current_table.store(nullptr); }
+void forget_kernels() { keep_forgotten(current_table.exchange(nullptr)); }
 const void* kernels_mark() { return current_table.load(std::memory_order_acquire); }
 
 void launch(Device device, const Kernel& kernel, const Shape& shape, const void* argument, size_t size,
