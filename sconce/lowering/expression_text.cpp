@@ -93,6 +93,7 @@ class Writer {
   }
 
   Operand bits(const char* sign, const Operand& a, const Operand& b) {
+    if (a.kind == Kind::tensor && b.kind == Kind::number) return {Kind::tensor, infix(sign, a, b)};
     if (!a.is_tensor() || !b.is_tensor()) throw Unwritable{};
     const bool masks = a.kind == Kind::mask && b.kind == Kind::mask;
     if (masks) return {Kind::mask, fmt::format("({} {} {})", a.text, sign, b.text)};
@@ -267,7 +268,7 @@ class Case {
     }
     std::string text = "d = " + common + "\n";
     const bool floating = case_.dtype == DTypeRule::floating || case_.dtype == DTypeRule::wide;
-    if (floating) text += "if can_cast(d, 4):\n    d = get_default_dtype()\n";
+    if (floating) text += "if can_cast(d, 4):\n    d = default_dtype()\n";
     return text + "c = 6 if d == 5 or d == 15 else d\n";
   }
 
