@@ -1,8 +1,8 @@
 """`make bench-serve`: the figures of `sconce serve` (docs/serve.md), on this machine, over loopback.
 
-Usage: serve.py [--bin BUILD/bin] [--python VENV/bin/python] [--seconds S] [--only WORD] [--json FILE]
+Usage: serve.py [--bin BUILD/bin] [--python VENV/bin/python] [--pytriton VENV/bin/python] [--seconds S] [--only WORD] [--json FILE]
 
-Without a Python that has PyTorch, ONNX Runtime, FastAPI and uvicorn, the rows of these peers are left out. Each row says what was measured;
+Without a Python that has PyTorch, ONNX Runtime, FastAPI and uvicorn, and one that has PyTriton, the rows of these peers are left out. Each row says what was measured;
 the load average is printed, since a machine that does other work at the same time shows in every number.
 """
 
@@ -43,6 +43,7 @@ torch.onnx.export(m, (x,), sys.argv[2], dynamo=False)
 parser = argparse.ArgumentParser()
 parser.add_argument("--bin", default=str(ROOT / "build/release/bin"))
 parser.add_argument("--python", default=str(ROOT / "build/bench-venv/bin/python"))
+parser.add_argument("--pytriton", default=str(ROOT / "build/pytriton-venv/bin/python"))
 parser.add_argument("--seconds", type=float, default=4)
 parser.add_argument("--only", default="")
 parser.add_argument("--json")
@@ -120,6 +121,37 @@ class FastApi:
         self.process.wait(30)
 
 
+class PyTriton:
+    def __init__(self, folder, model, columns):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = pathlib.Path(folder) / "pytriton.log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen([args.pytriton, ROOT / "bench/serve/pytriton_app.py", model, str(port), columns], cwd=folder,
+                                            stdout=log, stderr=log)
+        for _ in range(1200):
+            try:
+                urllib.request.urlopen(self.url + "/v2/models/m/ready", timeout=1).close()
+                return
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.1)
+        sys.exit(f"PyTriton does not start: {self.log.read_text()[-2000:]}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
 def load(url, shape, *more, name="x", seconds=None):
     out = run(SCONCE, "load", url, "--input", f"{name}={shape}", "--duration", f"{seconds or args.seconds}s", "--json", *more)
     return json.loads(out)
@@ -176,6 +208,22 @@ def throughput(folder, name, model, shape, *server_options):
             for kind, path, more in (("binary", "/raw", ()), ("JSON", "/infer", ("--as-json",))):
                 rate = max(load(peer.url + path, shape, "--concurrency", "16", *more, seconds=seconds)["answers_per_second"] for _ in range(2))
                 say(f"{name}, FastAPI + {engine}, {kind}", rate, "1/s", f"ours is {ours[kind] / rate:.2f} times as fast" if rate else "")
+
+
+def pytriton(folder):
+    """The MLP under PyTriton and PyTorch, turn by turn with ours: others may use the machine."""
+    if not os.path.exists(args.pytriton):
+        return
+    with Server(folder, f"m={folder / 'mlp.pt'}") as server, PyTriton(folder, folder / "mlp.pt", "64") as peer:
+        best = {}
+        for _ in range(3):
+            for name, url in (("sconce serve", server.url), ("PyTriton + PyTorch", peer.url)):
+                result = load(url, "1x64", "--model", "m", "--concurrency", "16")
+                if result["answers"] < 0.99 * result["sent"]:
+                    sys.exit(f"{name}: {result['statuses']}")
+                best[name] = max(best.get(name, 0), result["answers_per_second"])
+        for name, rate in best.items():
+            say(f"MLP, {name}, binary", rate, "1/s", f"ours is {best['sconce serve'] / rate:.2f} times as fast")
 
 
 def resnet(folder):
@@ -235,6 +283,7 @@ def main():
         (folder / "mlp.py").write_text(MLP)
         run(SCONCE, "convert", folder / "mlp.py", folder / "mlp.pt", "--module", "MLP", "--seed", "0")
         parts = {"overhead": lambda: overhead(folder), "mlp": lambda: throughput(folder, "MLP", folder / "mlp.pt", "1x64"),
+                 "pytriton": lambda: pytriton(folder),
                  "overload": lambda: overload(folder, 5 * args.seconds), "reloads": lambda: reloads(folder)}
         if RESNET.exists():
             parts["resnet"] = lambda: resnet(folder)
