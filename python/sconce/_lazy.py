@@ -11,7 +11,7 @@ from _thread import RLock
 _Module = type(sys)
 _lock = RLock()
 _FOLDER = os.path.dirname(__file__)
-_NEED_TORCH = {"interop", "torch_backend"}  # they are imported by name: reading all of sys.modules must not import PyTorch
+_NEED_OTHERS = {"engines", "interop", "torch_backend"}  # imported by name: reading all of sys.modules must import neither PyTorch nor numpy
 
 
 class _LazyModule(_Module):
@@ -55,7 +55,7 @@ class _LibraryFinder:
 def _submodules():
     for entry in os.listdir(_FOLDER):
         name, extension = os.path.splitext(entry)
-        if (name.startswith("_") and name not in ("_dynamo", "_higher_order_ops")) or not name.isidentifier() or name in _NEED_TORCH:
+        if (name.startswith("_") and name not in ("_dynamo", "_higher_order_ops")) or not name.isidentifier() or name in _NEED_OTHERS:
             continue
         if extension == ".py" or os.path.isfile(os.path.join(_FOLDER, entry, "__init__.py")):
             yield name

@@ -184,6 +184,17 @@ from sconce import nn
 print(sconce.nn is nn, nn.functional is sconce.nn.functional, isinstance(nn.Linear(1, 1), sconce.nn.Module))
 """), "[]\nTrue True True\n")
 
+    def test_reading_all_modules_imports_no_other_package(self):
+        """As unittest's assertWarns does, which asks each module for its registry of warnings."""
+        self.assertEqual(self.run_python("""
+import sys, sconce
+for name in ("numpy", "torch"):
+    sys.modules[name] = None  # importing it is an error
+for module in list(sys.modules.values()):
+    getattr(module, "__warningregistry__", None)
+print("read")
+"""), "read\n")
+
 
 if __name__ == "__main__":
     unittest.main()
