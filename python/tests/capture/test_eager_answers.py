@@ -381,6 +381,24 @@ class EagerAnswers(unittest.TestCase):
         Handler.__dict__["handle"].register(str, lambda self, value: value * 2)
         self.assertEqual(compiled(sconce.ones(1), "a")[1], "aa")
 
+    def test_tuples_that_hold_themselves(self):
+        def f(x):
+            held = []
+            ring = (held, x + 1)
+            held.append(ring)
+            return ring
+
+        def printed(x):
+            held = []
+            ring = (held, x)
+            held.append(ring)
+            print(end="")
+            return ring
+
+        for function in (f, printed):
+            ring = sconce.compile(function)(sconce.ones(1))
+            self.assertIs(ring[0][0], ring)
+
     def test_functions_without_tensors_are_left_alone(self):
         def f(n):
             weakref.ref(Fails)

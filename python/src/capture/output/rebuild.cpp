@@ -685,7 +685,10 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       return;
     }
     case Kind::tuple:
+      if (item.begun) throw Unrebuildable{o, "a tuple that holds itself"};
+      item.begun = true;
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) write(w, PyTuple_GET_ITEM(o, i));
+      item.begun = false;
       w.op(Op::build_tuple, static_cast<int>(PyTuple_GET_SIZE(o)));
       keep();
       return;
