@@ -70,17 +70,29 @@ void add_tensors(const Value& v, Selection& selection, std::set<const void*>& se
   }
 }
 
+// The constant that a register holds before an instruction, as far as the code before it says; null when it does not.
+// Bytecode of archives is that of a stack: it copies constants there first.
+const Value* constant_before(const runtime::Code& code, size_t instruction, uint32_t reg) {
+  for (size_t n = instruction; reg < code.locals && n-- > 0;) {
+    const runtime::Instruction& i = code.instructions[n];
+    const bool copies =
+        i.op == runtime::Opcode::copy || i.op == runtime::Opcode::copy_bits || i.op == runtime::Opcode::move;
+    if (copies && i.a / 2 == reg) reg = i.b / 2;
+  }
+  return reg >= code.locals && reg - code.args < code.initial.size() ? &code.initial[reg - code.args] : nullptr;
+}
+
 // Numbers that stand for dtypes, where they are constants of the code.
 void add_named_dtypes(const runtime::Code& code, Selection& selection) {
-  for (const runtime::OpCall& call : code.op_calls) {
-    if (!call.op) continue;
+  for (size_t n = 0; n < code.instructions.size(); ++n) {
+    const runtime::Instruction& instruction = code.instructions[n];
+    if (runtime::opcode_info(instruction.op).operands[3] != 'o' || !instruction.op_call->op) continue;
+    const runtime::OpCall& call = *instruction.op_call;
     const std::vector<Argument>& arguments = call.op->schema().arguments;
     for (size_t i = 0; i < arguments.size() && i < call.args.size(); ++i) {
-      const uint32_t at = call.args[i] / 2;
-      if (arguments[i].name != "dtype" || at < code.args || at - code.args >= code.initial.size()) continue;
-      const Value& v = code.initial[at - code.args];
-      if (v.is_int() && at >= code.locals)
-        selection.dtypes.insert(std::string(dtype_name(dtype_from_number(v.to_int()))));
+      if (arguments[i].name != "dtype") continue;
+      const Value* v = constant_before(code, n, call.args[i] / 2);
+      if (v && v->is_int()) selection.dtypes.insert(std::string(dtype_name(dtype_from_number(v->to_int()))));
     }
   }
 }
