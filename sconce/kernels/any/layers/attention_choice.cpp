@@ -19,22 +19,24 @@ bool attention_mask_fits(const Tensor& mask, const Tensor& query, const Tensor& 
   return true;
 }
 
+bool attention_fits_blocks(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+                           double dropout_p, bool enable_gqa) {
+  return dropout_p == 0 && is_floating(query.dtype()) && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
+         query.sizes()[0] == key.sizes()[0] && query.sizes()[0] == value.sizes()[0] &&
+         key.sizes()[1] == value.sizes()[1] &&
+         (query.sizes()[1] == key.sizes()[1] || (enable_gqa && attention_heads_fit(query, key))) &&
+         query.sizes()[3] == key.sizes()[3] && query.sizes()[3] == value.sizes()[3] &&
+         key.sizes()[2] == value.sizes()[2] && query.numel() > 0 && key.numel() > 0 &&
+         (!attn_mask.defined() || (attention_mask_fits(attn_mask, query, key) && !attn_mask.requires_grad()));
+}
+
 namespace any_device {
 
 // 1 stands for the kernel that computes in blocks (_scaled_dot_product_flash_attention_for_cpu), 0 for a composition of
-// operators, which every device has.
+// operators. Devices whose kernel in blocks takes only some of these arguments answer themselves.
 int64_t _fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
                           double dropout_p, bool, std::optional<double>, bool enable_gqa) {
-  const bool has_kernel = query.device().type == DeviceType::cpu || query.is_meta();
-  const bool blocks =
-      has_kernel && dropout_p == 0 && is_floating(query.dtype()) && query.dim() == 4 && key.dim() == 4 &&
-      value.dim() == 4 && query.sizes()[0] == key.sizes()[0] && query.sizes()[0] == value.sizes()[0] &&
-      key.sizes()[1] == value.sizes()[1] &&
-      (query.sizes()[1] == key.sizes()[1] || (enable_gqa && attention_heads_fit(query, key))) &&
-      query.sizes()[3] == key.sizes()[3] && query.sizes()[3] == value.sizes()[3] &&
-      key.sizes()[2] == value.sizes()[2] && query.numel() > 0 && key.numel() > 0 &&
-      (!attn_mask.defined() || (attention_mask_fits(attn_mask, query, key) && !attn_mask.requires_grad()));
-  return blocks ? 1 : 0;
+  return attention_fits_blocks(query, key, value, attn_mask, dropout_p, enable_gqa) ? 1 : 0;
 }
 
 }  // namespace any_device

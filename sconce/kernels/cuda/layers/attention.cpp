@@ -1,5 +1,5 @@
-// Attention on CUDA devices. 16-bit floats: by cuDNN where that is asked for and rows are many, else by kernels that
-// keep no matrix of weights, too (text/attention/). Others, and gradients of long rows: by products, scores, softmax,
+// Attention on CUDA devices. 16-bit floats: by cuDNN where rows are many, else by kernels that keep no matrix of
+// weights, too (text/attention/). Others, and gradients of long rows: by products, scores, softmax,
 // values, in float32 (float64) throughout. Heads of keys may be fewer than those of queries.
 #include <bit>
 #include <cmath>
@@ -8,6 +8,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/generated/attention_cuda_kernels.h"
+#include "sconce/kernels/any/layers/attention_choice.h"
 #include "sconce/kernels/cuda/cudnn/cudnn.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/row_kernels.h"
@@ -114,10 +115,11 @@ int put_problem(Arguments& a, const Tensor& q, const Tensor& k, const Tensor& v,
   return std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
 }
 
-bool takes_one_kernel(const Tensor& query, const Tensor& key, const Tensor& value) {
+// The largest score is that of the largest product: `scale` is not negative.
+bool takes_one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, double scale) {
   const int64_t size = query.size(3);
-  return is_reduced_float(query.dtype()) && size % 8 == 0 && size > 0 && size <= kLargestRow && value.size(3) == size &&
-         key.size(2) > 0 && query.numel() > 0 && query.size(1) % key.size(1) == 0 &&
+  return scale >= 0 && is_reduced_float(query.dtype()) && size % 8 == 0 && size > 0 && size <= kLargestRow &&
+         value.size(3) == size && key.size(2) > 0 && query.numel() > 0 && query.size(1) % key.size(1) == 0 &&
          query.size(0) * query.size(1) <= kMostHeads;
 }
 
@@ -222,6 +224,15 @@ std::tuple<Tensor, Tensor, Tensor> backward_kernels(const Tensor& grad_out, cons
 
 }  // namespace
 
+// What no kernel keeps in blocks runs by operators that plans know: products, and a softmax between them.
+int64_t _fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
+                          double dropout_p, bool, std::optional<double> scale, bool enable_gqa) {
+  return attention_fits_blocks(query, key, value, attn_mask, dropout_p, enable_gqa) &&
+                 takes_one_kernel(query, key, value, scale_of(query, scale))
+             ? 1
+             : 0;
+}
+
 std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(const Tensor& query, const Tensor& key,
                                                                        const Tensor& value, double dropout_p,
                                                                        bool is_causal, const Tensor& attn_mask,
@@ -229,7 +240,7 @@ std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(const Ten
   const auto [out_spec, lse_spec] = sconce::_scaled_dot_product_flash_attention_for_cpu(
       on_meta(query), on_meta(key), on_meta(value), dropout_p, is_causal, on_meta(attn_mask), scale);
   const Tensor out = like(out_spec, query.device()), lse = like(lse_spec, query.device());
-  if (takes_one_kernel(query, key, value)) {
+  if (takes_one_kernel(query, key, value, scale_of(query, scale))) {
     one_kernel(query, key, value, is_causal, attn_mask, scale_of(query, scale), out, lse);
     return {out, lse};
   }
@@ -249,7 +260,8 @@ std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_b
     const Tensor& logsumexp, double, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
   const DType compute = compute_dtype(query);
   const double factor = scale_of(query, scale);
-  if (takes_one_kernel(query, key, value) && query.size(3) <= kLargestBackwardRow && grad_out.dtype() == query.dtype())
+  if (takes_one_kernel(query, key, value, factor) && query.size(3) <= kLargestBackwardRow &&
+      grad_out.dtype() == query.dtype())
     return backward_kernels(grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, factor);
   const Tensor q = sconce::to(query, compute), k = sconce::to(for_heads(key, query), compute),
                v = sconce::to(for_heads(value, query), compute), g = sconce::to(grad_out, compute);

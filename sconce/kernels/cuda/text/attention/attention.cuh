@@ -175,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
       if (row >= a.queries) continue;
       if (pair == 0) a.level[batch * a.level_stride[0] + head * a.level_stride[1] + row * a.level_stride[2]] = (top[t][h] * later + log2f(total[t][h])) / kLog2e;
       T* to = static_cast<T*>(a.out) + batch * a.out_stride[0] + head * a.out_stride[1] + row * a.out_stride[2];
-      const float by = 1 / total[t][h];
+      const float by = total[t][h] == 0 ? 0 : 1 / total[t][h];  // a mask may hide all keys
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
         if (n * 8 + pair >= a.size) continue;
