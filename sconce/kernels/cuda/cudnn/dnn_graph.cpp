@@ -52,13 +52,13 @@ LibraryTable<Library>& opened() {
   return table;
 }
 
-// SCONCE_CUDA_CUDNN: off, our own kernels; on; attention, that too.
+// SCONCE_CUDA_CUDNN: off, our own kernels; convolutions, those alone; on.
 std::string_view setting() {
   static const std::string_view checked = [] {
     const char* word = std::getenv("SCONCE_CUDA_CUDNN");
     const std::string_view text = word ? word : "on";
-    SCONCE_CHECK_AS(value, text == "on" || text == "off" || text == "attention",
-                    "SCONCE_CUDA_CUDNN is '{}', expected on, off or attention", text);
+    SCONCE_CHECK_AS(value, text == "on" || text == "off" || text == "convolutions",
+                    "SCONCE_CUDA_CUDNN is '{}', expected on, off or convolutions", text);
     return text;
   }();
   return checked;
@@ -239,7 +239,7 @@ bool run_graph(Device device, const std::vector<int64_t>& key, const std::functi
   return true;
 }
 
-bool serves_attention() { return setting() == "attention"; }
+bool serves_attention() { return setting() == "on"; }
 
 std::string version() {
   const Library* library = opened().find();

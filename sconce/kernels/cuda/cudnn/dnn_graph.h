@@ -100,7 +100,7 @@ struct Memory {
 bool run_graph(Device device, const std::vector<int64_t>& key, const std::function<void(GraphParts&)>& describe,
                const Memory& memory, const char* operator_name);
 
-// Attention is asked for by SCONCE_CUDA_CUDNN=attention: its results have not been compared on a GPU yet.
+// Whether attention may run there, too (SCONCE_CUDA_CUDNN).
 bool serves_attention();
 
 // "9.14.0", or why there is none.
