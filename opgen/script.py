@@ -30,7 +30,7 @@ DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat
 _FORMATS = {"contiguous_format": "contiguous", "preserve_format": "preserve", "channels_last": "channels_last",
             "channels_last_3d": "channels_last_3d"}
 _ATTRIBUTES = {"shape": "{}.sizes()", "dtype": "{}.dtype()", "device": "{}.device()", "ndim": "{}.dim()",
-               "is_sparse": "({}.layout() == Layout::sparse)"}
+               "is_sparse": "({}.layout() == Layout::sparse)", "is_cuda": "({}.device().type == DeviceType::cuda)"}
 _QUERIES = {"dim", "numel", "is_contiguous"}  # methods of Tensor itself
 
 

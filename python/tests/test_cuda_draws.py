@@ -26,7 +26,15 @@ def empty(n, **kind):
     return sconce.empty(n, device="cuda", **kind)
 
 
+def dropped(n, dtype):
+    return sconce.nn.functional.dropout(sconce.full((n,), 1.5, device="cuda", dtype=dtype), 0.3, True)
+
+
 EXACT = {
+    "dropout": lambda n: dropped(n, sconce.float32),
+    "dropout16": lambda n: dropped(n, f16),
+    "dropoutbf": lambda n: dropped(n, bf16),
+    "dropout64": lambda n: dropped(n, f64),
     "rand": lambda n: sconce.rand(n, device="cuda"),
     "rand64": lambda n: sconce.rand(n, device="cuda", dtype=f64),
     "rand16": lambda n: sconce.rand(n, device="cuda", dtype=f16),

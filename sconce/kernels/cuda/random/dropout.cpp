@@ -33,7 +33,7 @@ std::tuple<Tensor, Tensor> with_mask(const Tensor& given, double p) {
   a.out = out.data();
   a.mask = mask.data();
   a.count = count;
-  a.keeps = static_cast<float>(1 - p);
+  a.keeps = 1 - p;
   // So many neighbours as memory allows, and no rest.
   const auto item = static_cast<int64_t>(in.item_size());
   int64_t width = item == 2 ? 8 : std::min<int64_t>(4, 16 / item);

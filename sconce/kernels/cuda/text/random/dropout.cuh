@@ -1,12 +1,13 @@
 // Dropout with its mask in one pass, in PyTorch's order of draws: a thread takes WIDTH neighbours with the words of one counter,
 // 8 of them with those of two (WIDTH 1: four elements that are a grid apart). What stands above: T, WIDTH, `philox` and `unit` of random.cuh.
-template <class X> DEVICE X kept_value(X x, bool kept, float keeps) {
-  if constexpr (same<X, f64>) return x * f64(kept) * (1.0 / f64(keeps));
-  else return as<X>(as<float>(x) * float(kept) * (1.0f / keeps));
-}
+template <class X> struct ShareOf { using Type = float; };
+template <> struct ShareOf<f64> { using Type = f64; };
+using Share = typename ShareOf<T>::Type;  // draws are float32 of any T
+DEVICE T kept_value(T x, bool kept, Share keeps) { return as<T>(as<Share>(x) * Share(kept) * (Share(1) / keeps)); }
 DEVICE void keep_one(const DropoutArguments& a, i64 at, float drawn) {
-  const bool kept = drawn < a.keeps;
-  static_cast<T*>(a.out)[at] = kept_value(static_cast<const T*>(a.in)[at], kept, a.keeps);
+  const Share keeps = Share(a.keeps);
+  const bool kept = drawn < keeps;
+  static_cast<T*>(a.out)[at] = kept_value(static_cast<const T*>(a.in)[at], kept, keeps);
   static_cast<b8*>(a.mask)[at] = {u8(kept)};
 }
 extern "C" __global__ void __launch_bounds__(256) dropout(const __grid_constant__ DropoutArguments a) {
@@ -29,8 +30,8 @@ extern "C" __global__ void __launch_bounds__(256) dropout(const __grid_constant_
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) {
       if (k == 4) w = philox(a.seed, thread, counter++);
-      const bool kept = unit(w.v[k % 4]) < a.keeps;
-      out.v[k] = kept_value(in.v[k], kept, a.keeps);
+      const bool kept = unit(w.v[k % 4]) < Share(a.keeps);
+      out.v[k] = kept_value(in.v[k], kept, Share(a.keeps));
       mask.v[k] = {u8(kept)};
     }
     write<WIDTH>(static_cast<T*>(a.out) + at, out);

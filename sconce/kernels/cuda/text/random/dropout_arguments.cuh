@@ -4,6 +4,6 @@ struct DropoutArguments {
   void* out;
   void* mask;  // b8
   i64 count;
-  float keeps;  // probability
+  f64 keeps;  // probability
   u64 seed, counter;
 };
