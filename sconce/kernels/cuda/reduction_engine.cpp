@@ -20,7 +20,7 @@ namespace {
 #include "sconce/kernels/cuda/text/reduce_arguments.cuh"
 
 constexpr int kArgumentRank = 8;
-constexpr int64_t kBlocks = 2048;         // that many keep a device busy; more splits only cost merging
+constexpr int64_t kBlocks = 512;          // that fit on a device at once; more splits only cost merging
 constexpr int64_t kLeastChunk = 16384;    // elements of a split of rows
 constexpr int64_t kLeastColumn = 64;      // rows of a split of columns
 constexpr int64_t kColumnBlocks = 512;    // that fit on a device at once: a second wave of them would be short

@@ -23,7 +23,7 @@ struct Variant {
   DType in[3], out, saved;
   RowKernel kernel;
   int threads, ty, packs, width;
-  bool is_long, weight, bias, plain;
+  bool is_long, is_full, weight, bias, plain;
 };
 
 struct Names {
@@ -49,8 +49,8 @@ std::string source_of(const Variant& v) {
   for (int k = 0; k < 3; ++k) out += fmt::format("using In{} = {};\n", k, stored_type(v.in[k]));
   out += fmt::format("using Out = {};\nusing Saved = {};\n", stored_type(v.out), stored_type(v.saved));
   out += fmt::format("#define {} 1\n#define LOG {}\n#define RMS {}\n", names.define, names.log, names.rms);
-  out += fmt::format("#define THREADS {}\n#define TY {}\n#define PACKS {}\n#define WIDTH {}\n{}", v.threads, v.ty,
-                     v.packs, v.width, v.is_long ? "#define LONG 1\n" : "");
+  out += fmt::format("#define THREADS {}\n#define TY {}\n#define PACKS {}\n#define WIDTH {}\n#define FULL {}\n{}",
+                     v.threads, v.ty, v.packs, v.width, v.is_full ? 1 : 0, v.is_long ? "#define LONG 1\n" : "");
   out += fmt::format("#define WEIGHT {}\n#define BIAS {}\n#define PLAIN {}\n", v.weight ? 1 : 0, v.bias ? 1 : 0,
                      v.plain ? 1 : 0);
   out += text_file("rows_arguments");
@@ -90,6 +90,7 @@ Variant choose(const RowCall& call) {
   if (!v.is_long) {
     const int64_t per_pack = int64_t{v.threads} * v.width;
     v.packs = static_cast<int>(std::bit_ceil(static_cast<uint64_t>((n + per_pack - 1) / per_pack)));
+    v.is_full = n == v.packs * per_pack;
   }
   if (v.is_long) v.packs = 1;
   return v;
@@ -114,7 +115,10 @@ void launch_rows(const RowCall& call) {
   fmt::format_to(std::back_inserter(room), "rows/{}/{}.{}.{}.{}.{}/{}.{}.{}.{}{}{}", static_cast<int>(v.kernel),
                  static_cast<int>(v.in[0]), static_cast<int>(v.in[1]), static_cast<int>(v.in[2]),
                  static_cast<int>(v.out), static_cast<int>(v.saved), v.threads, v.ty, v.packs, v.width,
-                 v.is_long ? "l" : "", (v.weight ? 1 : 0) + (v.bias ? 2 : 0) + (v.plain ? 4 : 0));
+                 v.is_long   ? "l"
+                 : v.is_full ? "f"
+                             : "",
+                 (v.weight ? 1 : 0) + (v.bias ? 2 : 0) + (v.plain ? 4 : 0));
   const Kernel& kernel = find_kernel(
       device, {room.data(), room.size()}, [&v] { return source_of(v); }, kNames[static_cast<int>(v.kernel)].entry);
   Shape shape;

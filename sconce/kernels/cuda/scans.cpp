@@ -19,7 +19,7 @@ namespace {
 
 #include "sconce/kernels/cuda/text/scan_arguments.cuh"
 
-constexpr int64_t kChunk = 16384;
+constexpr int64_t kChunk = 8192;
 constexpr int64_t kMostRows = 65535;
 constexpr int64_t kLargestState = 48;
 constexpr const char* kDefines[] = {"SUM", "PRODUCT", "LOGSUM", "LARGEST", "SMALLEST"};

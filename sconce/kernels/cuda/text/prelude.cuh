@@ -68,7 +68,12 @@ DEVICE bf16 to_bf16(float x) {
 DEVICE float widen(f16 x) { _Float16 h; __builtin_memcpy(&h, &x, 2); return float(h); }
 DEVICE f16 to_f16(float x) { const _Float16 h = _Float16(x); f16 r; __builtin_memcpy(&r, &h, 2); return r; }
 #else
-DEVICE bf16 to_bf16(float x) { bf16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+// By the conversion of two: that of one runs where reciprocals do, at a quarter of its rate.
+DEVICE bf16 to_bf16(float x) {
+  u32 both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(0.0f), "f"(x));
+  return {u16(both)};
+}
 DEVICE float widen(f16 x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits)); return r; }
 DEVICE f16 to_f16(float x) { f16 r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
 #endif
@@ -148,6 +153,50 @@ template <class D, class S> DEVICE D as(S x) {
 template <class T, int N> struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) Pack { T v[N]; };  // one load or store
 template <int N, class T> HOT Pack<T, N> read(const T* p) { return *reinterpret_cast<const Pack<T, N>*>(p); }
 template <int N, class T> HOT void write(T* p, const Pack<T, N>& x) { *reinterpret_cast<Pack<T, N>*>(p) = x; }
+// Of what the kernel does not read: it leaves the L2 cache before what it does.
+template <int N, class T> HOT void write_past(T* p, const Pack<T, N>& x) {
+#ifndef SCONCE_ON_HOST
+  if constexpr (sizeof(x) == 16) {
+    u32 w[4];
+    memcpy(w, &x, 16);
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+    return;
+  }
+#endif
+  write<N>(p, x);
+}
+
+// A number as D has it, to compute with.
+template <class D> HOT float rounded(float x) {
+#ifndef SCONCE_ON_HOST
+  if constexpr (same<D, bf16>) {  // the upper half of a float
+    u32 both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(x), "f"(0.0f));
+    return float_of(both);
+  }
+#endif
+  return as<float>(as<D>(x));
+}
+
+// Numbers as they are stored; 16-bit floats are converted two at a time.
+template <class D, class S, int N> HOT Pack<D, N> pack_of(const S (&x)[N]) {
+  Pack<D, N> p;
+#ifndef SCONCE_ON_HOST
+  if constexpr (N % 2 == 0 && same<S, float> && (same<D, bf16> || same<D, f16>)) {
+    u32 words[N / 2];
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      if constexpr (same<D, bf16>) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(words[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+      else asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(words[i]) : "f"(x[2 * i + 1]), "f"(x[2 * i]));
+    }
+    memcpy(&p, words, sizeof p);
+    return p;
+  }
+#endif
+#pragma unroll
+  for (int i = 0; i < N; ++i) p.v[i] = as<D>(x[i]);
+  return p;
+}
 
 struct Number { f64 real, imag; i64 integer; };  // a number argument: Param of the host
 template <class T> DEVICE T number(const Number& n) {

@@ -108,6 +108,7 @@ extern "C" __global__ void __launch_bounds__(TX* TY) rows(const __grid_constant_
   if (!is_last_block(a.counters + blockIdx.x, a.splits)) return;
   r = nothing();
   if (output < a.outputs) {
+#pragma unroll 4
     for (u32 s = threadIdx.x; s < a.splits; s += TX) join(r, read_partial(partial + i64(s) * a.outputs + output), p);
   }
   r = join_row(r, shared, p);

@@ -1,14 +1,16 @@
 // Rows: softmax, its gradient, norms. A row is held in registers by THREADS threads, PACKS packs of WIDTH elements each, TY rows
 // a block; LONG rows are read again from memory (the L2 cache) instead. What stands above: V the type that is computed in, In0,
-// In1, In2 and Out the types in memory, and one of SOFTMAX, SOFTMAX_BACKWARD, LAYER_NORM, RMS_NORM; LOG for logarithms.
+// In1, In2 and Out the types in memory, and one of SOFTMAX, SOFTMAX_BACKWARD, LAYER_NORM, RMS_NORM; LOG for logarithms. FULL: the
+// packs are the row, and nothing is behind it.
 #define EACH_PACK _Pragma("unroll") for (int k = 0; k < PACKS; ++k)
 #define EACH _Pragma("unroll") for (int i = 0; i < WIDTH; ++i)
 #define ROW_ENTRY(name) extern "C" __global__ void __launch_bounds__(THREADS* TY) name(const __grid_constant__ RowArguments a)
 // Where pack k of this thread begins, in its row; from a.columns on there is nothing.
 #define AT(k) ((i64(k) * THREADS + threadIdx.x) * WIDTH)
 
+HOT bool is_inside(i64 at, i64 columns) { return FULL || at < columns; }
 template <class T> HOT void load_pack(const T* row, i64 at, i64 columns, V nothing, V (&x)[WIDTH]) {
-  if (at < columns) {
+  if (is_inside(at, columns)) {
     const Pack<T, WIDTH> p = read<WIDTH>(row + at);
     EACH x[i] = as<V>(p.v[i]);
   } else {
@@ -16,10 +18,7 @@ template <class T> HOT void load_pack(const T* row, i64 at, i64 columns, V nothi
   }
 }
 HOT void store_pack(Out* row, i64 at, i64 columns, const V (&x)[WIDTH]) {
-  if (at >= columns) return;
-  Pack<Out, WIDTH> p;
-  EACH p.v[i] = as<Out>(x[i]);
-  write<WIDTH>(row + at, p);
+  if (is_inside(at, columns)) write<WIDTH>(row + at, pack_of<Out>(x));
 }
 #ifdef LONG
 #define PACK_LOOP for (i64 k = 0; AT(k) - threadIdx.x * WIDTH < a.columns; ++k)
@@ -130,7 +129,7 @@ HOT void finish_pack(const RowArguments& a, i64 row, i64 at, V mean, V scale, V 
   }
 }
 template <class T> HOT void read_parameters(const void* from, i64 at, i64 columns, Pack<T, WIDTH>& p) {
-  if (at < columns) p = read<WIDTH>(static_cast<const T*>(from) + at);
+  if (is_inside(at, columns)) p = read<WIDTH>(static_cast<const T*>(from) + at);
 }
 ROW_ENTRY(row_norm) {
   __shared__ V shared[2][TY * (THREADS / 32)];
@@ -140,25 +139,16 @@ ROW_ENTRY(row_norm) {
   Out* out = static_cast<Out*>(a.out[0]) + (there ? r : 0) * a.columns;
   V total = 0, squares = 0, mean = 0;
 #ifndef LONG
-  // As it lies in memory: 16-bit elements take half of the registers, so that more rows are at work.
-  Pack<In0, WIDTH> x[PACKS];
-  EACH_PACK {
-    if (AT(k) < a.columns) x[k] = read<WIDTH>(in + AT(k));
-  }
+  V x[PACKS][WIDTH];
+  EACH_PACK load_pack(in, AT(k), a.columns, 0, x[k]);
   if (!RMS) {
-    EACH_PACK {
-      if (AT(k) < a.columns) EACH total += as<V>(x[k].v[i]);
-    }
+    EACH_PACK EACH total += x[k][i];
     mean = row_reduce<Add, THREADS>(total, shared[0]) / V(a.columns);
-  }
-  EACH_PACK {
-    if (AT(k) < a.columns) {
-      EACH {
-        const V d = as<V>(x[k].v[i]) - mean;
-        squares += d * d;
-      }
+    EACH_PACK {
+      if (is_inside(AT(k), a.columns)) EACH x[k][i] -= mean;
     }
   }
+  EACH_PACK EACH squares += x[k][i] * x[k][i];
 #else
   if (!RMS) {
     PACK_LOOP {
@@ -177,22 +167,20 @@ ROW_ENTRY(row_norm) {
   const V scale = 1 / word::sqrt(row_reduce<Add, THREADS>(squares, shared[1]) / V(a.columns) + V(a.eps));
 #ifndef LONG
   EACH_PACK {
-    V y[WIDTH];
-    if (AT(k) < a.columns) EACH y[i] = as<V>(x[k].v[i]);
     if constexpr (PLAIN) {
       Pack<In1, WIDTH> w;
       Pack<In2, WIDTH> b;
       if constexpr (WEIGHT) read_parameters(a.in[1], AT(k), a.columns, w);
       if constexpr (BIAS) read_parameters(a.in[2], AT(k), a.columns, b);
       EACH {
-        y[i] = (y[i] - mean) * scale;
-        if constexpr (WEIGHT) y[i] = y[i] * as<V>(w.v[i]);
-        if constexpr (BIAS) y[i] = y[i] + as<V>(b.v[i]);
+        x[k][i] = x[k][i] * scale;
+        if constexpr (WEIGHT) x[k][i] = x[k][i] * as<V>(w.v[i]);
+        if constexpr (BIAS) x[k][i] = x[k][i] + as<V>(b.v[i]);
       }
     } else {
-      finish_pack(a, r, AT(k), mean, scale, y);
+      finish_pack(a, r, AT(k), V(0), scale, x[k]);
     }
-    if (there) store_pack(out, AT(k), a.columns, y);
+    if (there) store_pack(out, AT(k), a.columns, x[k]);
   }
 #else
   PACK_LOOP {

@@ -236,7 +236,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, sizeof(State) <= 4 ? 4 : 
         p.v[j] = as<Out>(items[k][j].v);
       }
       if (at + WIDTH <= end) {
-        write<WIDTH>(out + at, p);
+        write_past<WIDTH>(out + at, p);
       } else {
 #pragma unroll
         for (int j = 0; j < WIDTH; ++j)
