@@ -67,7 +67,8 @@ class Variants {
     const int width = packed_.schedule.width;
     bool fits = true;
     for (size_t k = 0; k < nest_.buffers.size(); ++k)
-      fits &= is_aligned(buffers[k], static_cast<int64_t>(item_size(nest_.buffers[k].dtype)) * width);
+      fits &= is_aligned(buffers[k],
+                         std::min<int64_t>(16, static_cast<int64_t>(item_size(nest_.buffers[k].dtype)) * width));
     if (fits || width == 1) return packed_;
     const std::lock_guard lock(mutex_);
     if (!loose_.compiled) loose_ = variant(false);

@@ -78,15 +78,51 @@ TEST(CudaNests, DenseText) {
       "#pragma unroll\n"
       "    for (int u = 0; u < UNROLL; ++u) {\n"
       "      const i64 at = tile + i64(u * kThreads + threadIdx.x) * WIDTH;\n"
-      "      Pack<f32, WIDTH> y2;\n"
+      "      f32 y2[WIDTH];\n"
       "#pragma unroll\n"
-      "      for (int i = 0; i < WIDTH; ++i) body(x0[u].v[i], s1, y2.v[i], a);\n"
-      "      write<WIDTH>(q2 + at, y2);\n"
+      "      for (int i = 0; i < WIDTH; ++i) body(x0[u].v[i], s1, y2[i], a);\n"
+      "      write<WIDTH>(q2 + at, pack_of<f32>(y2));\n"
       "    }\n"
       "  } else {\n"
-      "    for (i64 i = tile + threadIdx.x; i < a.elements; i += kThreads) body(p0[i], s1, q2[i], a);\n"
+      "    for (i64 i = tile + threadIdx.x; i < a.elements; i += kThreads) {\n"
+      "      f32 y2;\n"
+      "      body(p0[i], s1, y2, a);\n"
+      "      q2[i] = as<f32>(y2);\n"
+      "    }\n"
       "  }\n"
       "}\n");
+}
+
+// 16-bit floats between calls are floats with their bits; what is stored is rounded with its pack.
+TEST(CudaNests, BodiesHoldNarrowResultsAsFloats) {
+  const loops::Nest nest = NestText(
+                               "nest [1000]\n"
+                               "  b0 bf16 (1)\n"
+                               "  b1 f32 (1)\n"
+                               "  b2 bf16 (1) written\n"
+                               "  b3 bf16 (1) written\n"
+                               "  %0 : bf16 = sigmoid(b0)\n"
+                               "  %1 : bf16 = convert(b1)\n"
+                               "  %2 : bf16 = mul.Tensor(%0, %1)\n"
+                               "  b2 = %0\n"
+                               "  b3 = %2\n")
+                               .nest;
+  NestNumbers numbers;
+  const std::string first =
+      "  const f32 t0 = rounded<bf16>(word::op_sigmoid_f32::op(as<word::op_sigmoid_f32::V>(as<bf16>(x0)), 2));\n"
+      "  const f32 t1 = rounded<bf16>(as<f32>(x1));\n";
+  EXPECT_EQ(body_function(nest, numbers, "body", "A", true),
+            "HOT void body(bf16 x0, f32 x1, f32& y2, f32& y3, const A& a) {\n" + first +
+                "  const f32 t2 = word::op_mul_Tensor_f32::op(t0, t1, 2);\n"
+                "  y2 = t0;\n"
+                "  y3 = t2;\n"
+                "}\n");
+  EXPECT_EQ(body_function(nest, numbers, "body", "A"),
+            "HOT void body(bf16 x0, f32 x1, bf16& y2, bf16& y3, const A& a) {\n" + first +
+                "  const bf16 t2 = as<bf16>(as<bf16>(word::op_mul_Tensor_f32::op(t0, t1, 2)));\n"
+                "  y2 = as<bf16>(t0);\n"
+                "  y3 = t2;\n"
+                "}\n");
 }
 
 TEST(CudaNests, SchedulesFollowTheLayout) {

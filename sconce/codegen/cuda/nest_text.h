@@ -68,8 +68,9 @@ struct NestNumbers {
 };
 // The vocabulary that the calls need, and each operator in a namespace of its own, where V is its compute type.
 std::string operator_texts(std::span<const loops::LoopCall> calls);
-// name(x0, x1, ..., y2, a): one element of every buffer that is read, and of every one that is written.
-std::string body_function(const loops::Nest& nest, NestNumbers& numbers, const std::string& name,
-                          const char* arguments);
+// name(x0, x1, ..., y2, a): one element of every buffer that is read, and of every one that is written; as_floats:
+// 16-bit floats as floats that are rounded when they are stored.
+std::string body_function(const loops::Nest& nest, NestNumbers& numbers, const std::string& name, const char* arguments,
+                          bool as_floats = false);
 
 }  // namespace sconce::cuda

@@ -78,6 +78,17 @@ Layout layout_in_order(std::span<const int64_t> sizes, const Operand* const* ope
   return l;
 }
 
+bool is_streamed(const Layout& l, int k) {
+  for (int d = 0; d < l.rank; ++d) {
+    if (l.size[d] > 1 && l.stride[k][d] == 0) return false;
+  }
+  return true;
+}
+
+int packs_at_once(int64_t bytes, int64_t wanted) {
+  return static_cast<int>(std::clamp<int64_t>(wanted / std::max<int64_t>(bytes, 1), 1, 2));
+}
+
 Division division_by(uint32_t size) {
   const auto shift = static_cast<uint32_t>(std::bit_width(size - 1));
   const uint64_t magic = ((uint64_t{1} << 32) * ((uint64_t{1} << shift) - size)) / size + 1;

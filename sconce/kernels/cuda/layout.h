@@ -31,6 +31,13 @@ Layout layout_of(std::span<const int64_t> sizes, const Operand* const* operands,
 // Without sorting: dimension 0 is the last of `sizes`.
 Layout layout_in_order(std::span<const int64_t> sizes, const Operand* const* operands, int count);
 
+// Whether operand k has an element of its own for each element; others are read again and again, from a cache.
+bool is_streamed(const Layout& l, int k);
+
+// How many packs a thread reads before it writes the first, of which `bytes` each are streamed, for `wanted` bytes on
+// their way; more than two are slower again.
+int packs_at_once(int64_t bytes, int64_t wanted);
+
 // n / size = (mulhi(n, magic) + n) >> shift, for n below 2^31.
 struct Division {
   uint32_t magic, shift;

@@ -24,6 +24,7 @@ constexpr int kArgumentRank = 8;
 constexpr int kThreads = 256;
 constexpr int kMostAcross = 2;  // inputs that go through tiles of shared memory
 constexpr int64_t kHuge = int64_t{1} << 31;
+constexpr int64_t kBytesAtOnce = 32;  // of a thread
 
 // What is to be computed. A copy has no loops: elements are converted, or moved as bits.
 struct Work {
@@ -40,6 +41,7 @@ struct Variant {
   int width = 1, unroll = 1;
   bool wide_index = false;
   bool dense = false;   // all operands are: the kernel `dense`
+  bool whole = false;   // lines are multiples of a pack
   uint32_t across = 0;  // inputs that run across the result's lines; not 0: the kernel `across`
   int tile = 0;
 };
@@ -55,7 +57,7 @@ bool fits_width(const Work& work, const Layout& l, void* const* data, uint32_t o
   if (l.rank > 1 && l.size[0] % width != 0) return false;
   for (int k = 0; k < l.operands; ++k) {
     if (l.stride[k][0] != 1 || (k > 0 && on_host >> (k - 1) & 1)) continue;
-    if (!is_aligned(data[k], size_of(operand_dtype(work, k)) * width)) return false;
+    if (!is_aligned(data[k], std::min<int64_t>(16, size_of(operand_dtype(work, k)) * width))) return false;
     for (int d = 1; d < l.rank; ++d) {
       if (l.stride[k][d] % width != 0) return false;
     }
@@ -83,8 +85,14 @@ uint32_t find_across(Layout& l, uint32_t on_host) {
 }
 
 Variant choose(const Work& work, Layout& l, void* const* data, uint32_t on_host) {
-  int64_t widest = 1;
-  for (int k = 0; k < l.operands; ++k) widest = std::max(widest, size_of(operand_dtype(work, k)));
+  int64_t widest = 1, streamed = 1, read = 0;
+  for (int k = 0; k < l.operands; ++k) {
+    const int64_t item = size_of(operand_dtype(work, k));
+    widest = std::max(widest, item);
+    if (!is_streamed(l, k) || (k > 0 && on_host >> (k - 1) & 1)) continue;
+    streamed = std::max(streamed, item);
+    if (k > 0) read += item;
+  }
   Variant v;
   const int64_t elements = l.elements();
   if (elements < kHuge) {
@@ -95,9 +103,10 @@ Variant choose(const Work& work, Layout& l, void* const* data, uint32_t on_host)
       return v;
     }
   }
-  v.width = static_cast<int>(16 / widest);
+  v.width = static_cast<int>(16 / streamed);
   if (!fits_width(work, l, data, on_host, v.width)) v.width = 1;
-  v.unroll = v.width == 1 ? 4 : widest <= 2 ? 2 : 1;
+  v.unroll = v.width == 1 ? 4 : packs_at_once(read * v.width, kBytesAtOnce);
+  v.whole = v.width > 1 && l.rank > 1;
   v.wide_index = elements / v.width >= kHuge;
   v.dense = v.width > 1 && l.rank == 1 && on_host == 0;
   for (int k = 0; k < l.operands; ++k) v.dense &= l.stride[k][0] == 1;
@@ -155,8 +164,8 @@ std::string source_of(const Work& work, const Variant& v) {
     out += fmt::format("using In{} = {};\n", k, bits ? moved_type(size_of(work.in[k])) : stored_type(work.in[k]));
   }
   out += fmt::format("using Out = {};\n", bits ? moved_type(size_of(work.out)) : stored_type(work.out));
-  out += fmt::format("#define WIDTH {}\n#define UNROLL {}\nusing Index = {};\n", v.width, v.unroll,
-                     v.wide_index ? "u64" : "u32");
+  out += fmt::format("#define WIDTH {}\n#define UNROLL {}\n#define WHOLE {}\nusing Index = {};\n", v.width, v.unroll,
+                     v.whole ? 1 : 0, v.wide_index ? "u64" : "u32");
   out += listed("INPUTS", all);
   if (v.across != 0) {
     out += fmt::format("#define TILE {}\n", v.tile) + listed("ACROSS", v.across) + listed("ALONG", all & ~v.across);
@@ -180,7 +189,11 @@ std::string_view key_of(const Work& work, const Variant& v, fmt::memory_buffer& 
     for (int k = 0; k < work.inputs; ++k) fmt::format_to(to, ",{}", static_cast<int>(work.in[k]));
     if (work.loops) fmt::format_to(to, "/{}", static_cast<int>(work.common));
   }
-  fmt::format_to(to, "/{}.{}.{}.{}.{}", v.width, v.unroll, v.dense ? 1 : v.wide_index ? 64 : 32, v.across, v.tile);
+  fmt::format_to(to, "/{}.{}.{}{}.{}.{}", v.width, v.unroll,
+                 v.dense        ? 1
+                 : v.wide_index ? 64
+                                : 32,
+                 v.whole ? "w" : "", v.across, v.tile);
   return {room.data(), room.size()};
 }
 
@@ -214,8 +227,8 @@ const Kernel& kernel_of(const Work& work, const Variant& v, Device device) {
   for (int k = 0; k < work.inputs; ++k) now.dtypes = now.dtypes << 8 | static_cast<uint8_t>(work.in[k]);
   now.variant = static_cast<uint64_t>(work.common) << 48 | static_cast<uint64_t>(device.index & 0xff) << 40 |
                 static_cast<uint64_t>(work.compute) << 32 | v.across << 16 | static_cast<uint64_t>(v.tile == 64) << 15 |
-                static_cast<uint64_t>(v.width) << 8 | static_cast<uint64_t>(v.unroll) << 4 | (v.wide_index ? 2 : 0) |
-                (v.dense ? 1 : 0);
+                static_cast<uint64_t>(v.width) << 8 | static_cast<uint64_t>(v.unroll) << 4 | (v.whole ? 4 : 0) |
+                (v.wide_index ? 2 : 0) | (v.dense ? 1 : 0);
   const uint64_t mixed = (reinterpret_cast<uintptr_t>(now.loops) >> 4) * 31 + now.dtypes * 7 + now.variant * 13;
   Remembered& last = remembered[(mixed ^ mixed >> 17) % kRemembered];
   if (last.kernel != nullptr && last.mark == now.mark && last.loops == now.loops && last.dtypes == now.dtypes &&

@@ -73,6 +73,7 @@ TEST(CudaTexts, DensePointwise) {
       "using Out = f32;\n"
       "#define WIDTH 4\n"
       "#define UNROLL 1\n"
+      "#define WHOLE 0\n"
       "using Index = u32;\n"
       "#define INPUTS(X) X(0) X(1)\n"
       "#define DENSE 1\n"
@@ -90,13 +91,13 @@ TEST(CudaTexts, LayoutsChooseKernels) {
     return fmt::format("{} {}", text.entry, text.key.substr(text.key.rfind('/')));
   };
   EXPECT_EQ(entry(rows), "dense /4.1.1.0.0");
-  EXPECT_EQ(entry(vector), "pointwise /4.1.32.0.0");           // broadcast
+  EXPECT_EQ(entry(vector), "pointwise /4.2.32w.0.0");          // broadcast: one operand is streamed
   EXPECT_EQ(entry(odd), "pointwise /1.4.32.0.0");              // lines that are not aligned
   EXPECT_EQ(entry(across), "across /4.1.32.2.64");             // transposed: tiles
   EXPECT_EQ(entry(rows, DType::float64), "dense /2.1.1.0.0");  // the widest operand decides
   const Operand half{memory, DType::bfloat16, rows}, in[] = {half, half};
   const PointwiseText text = pointwise_text({loops_named("add.Tensor"), DType::bfloat16, sizes, half, in, &alpha, 0});
-  EXPECT_EQ(text.key.substr(text.key.rfind('/')), "/8.2.1.0.0");
+  EXPECT_EQ(text.key.substr(text.key.rfind('/')), "/8.1.1.0.0");
 }
 
 TEST(CudaTexts, CopiesMoveBitsOrConvert) {

@@ -1,5 +1,5 @@
 // Nests of rows: what their generated kernels are written with. What stands above: WIDTH, THREADS, TY, PACKS as in rows.cuh,
-// whose distribution of a row over threads, and so whose order of sums, this has.
+// whose distribution of a row over threads, and so whose order of sums, this has, and ROW_COLUMNS.
 #define EACH_PACK _Pragma("unroll") for (int k = 0; k < PACKS; ++k)
 #define EACH _Pragma("unroll") for (int i = 0; i < WIDTH; ++i)
 #ifndef ROW_THREAD
@@ -60,11 +60,11 @@ template <bool RMS, class V> HOT void norm_row(V (&x)[PACKS][WIDTH], i64 columns
   if (!RMS) {
     EACH_PACK EACH total += x[k][i];
     mean = row_reduce<Add, THREADS>(total, shared) / V(columns);
+    EACH_PACK EACH {
+      if (AT(k) < columns) x[k][i] -= mean;
+    }
   }
-  EACH_PACK EACH {
-    const V d = x[k][i] - mean;
-    if (AT(k) + i < columns) squares += d * d;
-  }
+  EACH_PACK EACH squares += x[k][i] * x[k][i];
   const V scale = 1 / word::sqrt(row_reduce<Add, THREADS>(squares, shared + TY * (THREADS / 32)) / V(columns) + eps);
-  EACH_PACK EACH x[k][i] = (x[k][i] - mean) * scale;
+  EACH_PACK EACH x[k][i] = x[k][i] * scale;
 }

@@ -2,6 +2,7 @@
 //   INPUTS(X)     X(0) X(1) ...            In0, In1, ... the types of the operands in memory, Out that of the result
 //   element(x0, x1, ..., a)                the result of one element
 //   WIDTH         elements of a pack       UNROLL   packs of a thread       Index   u32, or u64 for huge tensors
+//   WHOLE         no pack has fewer than WIDTH elements
 //   TILE, ACROSS(X), ALONG(X)              for `across`: inputs that run across the lines of the result, and the others
 //   DENSE         for `dense`
 constexpr int kThreads = 256;
@@ -78,11 +79,12 @@ extern "C" __global__ void __launch_bounds__(kThreads) pointwise(const __grid_co
   int counts[UNROLL];
 #pragma unroll
   for (int u = 0; u < UNROLL; ++u) {
-    const Index p = first + u * kThreads;
+    // Packs that are not there read the last one: without branches all reads are on their way at once.
+    const Index wanted = first + u * kThreads, last = Index(a.packs) - 1, p = WHOLE && wanted > last ? last : wanted;
     counts[u] = 0;
-    if (p >= Index(a.packs)) continue;
+    if (!WHOLE && p > last) continue;
     const i64 rest = a.elements - i64(p) * WIDTH;
-    const int count = rest < WIDTH ? int(rest) : WIDTH;
+    const int count = WHOLE || rest >= WIDTH ? WIDTH : int(rest);
     Index left = p;
     i64 at_out = 0;
     INPUTS(START)
@@ -95,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) pointwise(const __grid_co
     }
     INPUTS(GATHER)
     at[u] = at_out;
-    counts[u] = count;
+    counts[u] = wanted > last ? 0 : count;
   }
 #pragma unroll
   for (int u = 0; u < UNROLL; ++u) {
@@ -104,13 +106,13 @@ extern "C" __global__ void __launch_bounds__(kThreads) pointwise(const __grid_co
     Pack<Out, WIDTH> r;
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i)
-      if (i < counts[u]) r.v[i] = element(INPUTS(ELEMENT) a);
-    if (a.stride[0][0] == 1 && counts[u] == WIDTH) {
+      if (WHOLE || i < counts[u]) r.v[i] = element(INPUTS(ELEMENT) a);
+    if (a.stride[0][0] == 1 && (WHOLE || counts[u] == WIDTH)) {
       write<WIDTH>(out, r);
     } else {
 #pragma unroll
       for (int i = 0; i < WIDTH; ++i)
-        if (i < counts[u]) out[i * a.stride[0][0]] = r.v[i];
+        if (WHOLE || i < counts[u]) out[i * a.stride[0][0]] = r.v[i];
     }
   }
 }
