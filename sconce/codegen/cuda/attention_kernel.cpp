@@ -35,6 +35,14 @@ int value_width(const AttentionNest& n) {
   return n.value_batch % width == 0 ? width : 1;
 }
 
+// Blocks that write the keys of one of the batch anew: two packs for each thread, where those are enough.
+constexpr int64_t kMostParts = 8;
+int64_t parts_of(const AttentionNest& n) {
+  const int64_t bytes = n.keys * std::max(n.depth, n.size) * static_cast<int64_t>(item_size(n.dtype));
+  constexpr int64_t kOfBlock = int64_t{kElementThreads} * 2 * 16;
+  return std::clamp<int64_t>((bytes + kOfBlock - 1) / kOfBlock, 1, kMostParts);
+}
+
 std::string source_of(const AttentionNest& n) {
   const int width = key_width(n);
   return operator_texts(n.rows.calls) + std::string(text_file("block")) +
@@ -44,9 +52,9 @@ std::string source_of(const AttentionNest& n) {
          element_function(n.rows, schedule_rows(n.rows, false), "weights_row", n.scores) +
          fmt::format(
              "#undef WIDTH\n#define WIDTH {}\n#define KEYS {}\n#define DEPTH {}\n#define LANES {}\n#define SIZE {}\n"
-             "#define VALUE_WIDTH {}\n#define FIRST {}\n#define BATCHES {}\n",
+             "#define VALUE_WIDTH {}\n#define FIRST {}\n#define BATCHES {}\n#define PARTS {}\n",
              width, n.keys, n.depth, std::bit_ceil(static_cast<uint64_t>(n.depth / width)), n.size, value_width(n),
-             n.first, n.first == 0 ? 0 : n.batches) +
+             n.first, n.first == 0 ? 0 : n.batches, n.first == 0 ? 0 : parts_of(n)) +
          std::string(text_file("attention_nest"));
 }
 
@@ -98,7 +106,7 @@ class AttentionKernel final : public codegen::Kernel {
     a.rows.rows = nest_.batches;
     a.rows.columns = nest_.keys;
     Shape shape;
-    shape.grid_x = static_cast<unsigned>(nest_.first > 0 ? 3 * nest_.batches : nest_.batches);
+    shape.grid_x = static_cast<unsigned>(nest_.first > 0 ? (1 + 2 * parts_of(nest_)) * nest_.batches : nest_.batches);
     shape.block_x = kElementThreads;
     shape.is_dependent = true;
     launch(device_, compiled_->wait(), shape, &a, sizeof a, "attention of one query");

@@ -61,6 +61,21 @@ std::string shared_lines(std::span<const ProductNest> chain, int width, const Na
          narrow_product_lines(chain[0].dtype, chain[0].rows, width, share) + std::string(text_file("narrow_product"));
 }
 
+// Which elements of the tail's buffers a lane reads, and the bias: asked for before the sums are there.
+std::string tail_reads(const ProductNest& p) {
+  std::string out =
+      "  const i64 n = first + lane / ROWS;\n"
+      "  const bool mine = lane < ROWS * COLUMNS && n < a.p.columns && depth_part() == 0;\n";
+  if (p.has_bias) out += "  T bias{};\n  if (mine) bias = static_cast<const T*>(a.p.bias)[n];\n";
+  for (size_t k = 1; k < written_buffer(p); ++k) {
+    out += fmt::format(
+        "  {0} e{1}{{}};\n"
+        "  if (mine) e{1} = static_cast<const {0}*>(a.data[{1}])[row * a.stride[{1}][0] + n * a.stride[{1}][1]];\n",
+        stored_type(p.tail.buffers[k].dtype), k);
+  }
+  return out;
+}
+
 // The statement that writes `out` from the product `x0`: the tail's body, or the product as it is. `operand(k)` is an
 // element of buffer k.
 template <class F>
@@ -95,9 +110,7 @@ ProductText single_text(const ProductNest& p, int width) {
   const bool has_head = !p.head.calls.empty(), early = is_read_early(p, width), looped = is_looped(p, width);
   text.source = shared_lines({&p, 1}, width, share_of_warps(p, width));
   if (has_head) {
-    RowSchedule rows = schedule_rows(p.head, width > 1);
-    const int64_t of_pack = int64_t{rows.threads} * rows.width;
-    rows.packs = static_cast<int>((p.depth + of_pack - 1) / of_pack);  // those behind them add nothing
+    const RowSchedule rows = schedule_rows(p.head, width > 1);
     text.source += row_function(p.head, rows, "head_row");
     text.source += fmt::format("#undef WIDTH\n#define WIDTH {}\n", width);
   }
@@ -108,8 +121,9 @@ ProductText single_text(const ProductNest& p, int width) {
   };
   const bool held = early || looped;
   const std::string take = held ? "  take_packs(packs, w, first_of_lane(), kDepth);\n" : "";
+  // Where a block makes a row, registers hold that, too: no more than two blocks run on a processor at once.
   text.source += fmt::format(
-      "extern \"C\" __global__ void __launch_bounds__(kWarps * 32, 3) product_nest(const __grid_constant__ {} whole) "
+      "extern \"C\" __global__ void __launch_bounds__(kWarps * 32, {}) product_nest(const __grid_constant__ {} whole) "
       "{{\n"
       "  const ProductNestArguments& a = whole{};\n"
       "  constexpr i64 kDepth = {}, kOfBlock = kWarps / SPLIT * COLUMNS;\n"
@@ -118,8 +132,11 @@ ProductText single_text(const ProductNest& p, int width) {
       "  EACH_COLUMN w[c] = column_at(a.p, first + c);\n"
       "{}{}"
       "  DEPENDENT_START\n",
-      has_head ? "HeadedProductArguments" : "ProductNestArguments", has_head ? ".product" : "", p.depth,
-      held ? "  ColumnPacks packs;\n" : "", early ? take : "  request_columns(a.p, first);\n");
+      has_head && !looped ? 2 : 3, has_head ? "HeadedProductArguments" : "ProductNestArguments",
+      has_head ? ".product" : "", p.depth, held ? "  ColumnPacks packs;\n" : "",
+      early ? take : "  request_columns(a.p, first);\n");
+  text.source += "  const int lane = threadIdx.x % 32, row = lane % ROWS;\n";
+  if (!looped) text.source += tail_reads(p);
   if (has_head) {
     text.source += fmt::format(
         "  __shared__ Pack<T, 16 / sizeof(T)> room[(ROWS * {0} * sizeof(T) + 15) / 16];\n"
@@ -132,27 +149,25 @@ ProductText single_text(const ProductNest& p, int width) {
     text.source += "  const T* const x = static_cast<const T*>(a.p.x);\n  const i64 x_row = a.p.x_row;\n";
   }
   if (!early) text.source += take;
-  text.source += "  A sum[COLUMNS][ROWS];\n  const int lane = threadIdx.x % 32, row = lane % ROWS;\n";
+  text.source += "  A sum[COLUMNS][ROWS];\n";
   if (looped) {
-    text.source +=
-        "  for (;;) {\n"
-        "  const i64 following = block + gridDim.x;\n"
-        "  const bool more = following * kOfBlock < a.p.columns;\n"
-        "  ColumnPacks next;\n"
-        "  if (more) {\n"
-        "    EACH_COLUMN w[c] = column_at(a.p, first_column(following) + c);\n"
-        "    take_packs(next, w, first_of_lane(), kDepth);\n"
-        "  }\n";
+    text.source += "  for (;;) {\n" + tail_reads(p) +
+                   "  const i64 following = block + gridDim.x;\n"
+                   "  const bool more = following * kOfBlock < a.p.columns;\n"
+                   "  ColumnPacks next;\n"
+                   "  if (more) {\n"
+                   "    EACH_COLUMN w[c] = column_at(a.p, first_column(following) + c);\n"
+                   "    take_packs(next, w, first_of_lane(), kDepth);\n"
+                   "  }\n";
   }
   text.source += held ? "  EACH_COLUMN EACH_ROW sum[c][r] = 0;\n"
                         "  add_packs(sum, packs, x, x_row, first_of_lane(), kDepth);\n"
                         "  join_sums(sum);\n"
                       : "  narrow_sums(x, x_row, w, kDepth, sum);\n";
+  text.source += fmt::format("  if (mine) {{\n    const T x0 = as<T>(sum_of_lane(sum){});\n    ",
+                             p.has_bias ? " + as<A>(bias)" : "");
   text.source +=
-      "  const i64 n = first + lane / ROWS;\n"
-      "  if (lane < ROWS * COLUMNS && n < a.p.columns && depth_part() == 0) {\n"
-      "    const T x0 = narrow_element(a.p, sum_of_lane(sum), n);\n    ";
-  text.source += finish_text(p, "body", element(written_buffer(p)), element) + "  }\n";
+      finish_text(p, "body", element(written_buffer(p)), [](size_t k) { return fmt::format("e{}", k); }) + "  }\n";
   if (looped) {
     text.source +=
         "  if (!more) break;\n"
