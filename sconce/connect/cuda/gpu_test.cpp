@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/connect/cuda/decomposed_kernels.h"
@@ -12,6 +14,7 @@
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/copy.h"
+#include "sconce/tensor/libraries/float32_precision.h"
 #include "sconce/testing/error_of.h"
 
 namespace sconce {
@@ -166,6 +169,89 @@ TEST_F(Gpu, AttentionOfManyRows) {
       EXPECT_LE(off(down(level), to(want_level, DType::float32)), 0.01) << c.queries << " x " << c.keys;
     }
   }
+}
+
+// 16-bit floats take the kernel that computes in blocks, what it does not serve the products; gradients are those of
+// float32 on the CPU, of which no row of the mask hides all.
+TEST_F(Gpu, AttentionChoosesItsKernel) {
+  struct Case {
+    DType dtype;
+    int64_t heads, key_heads, queries, keys, size;
+    bool is_causal, is_masked;
+    std::optional<double> scale;
+    int64_t choice;
+  };
+  const DType bf16 = DType::bfloat16;
+  for (const Case& c : {Case{bf16, 2, 2, 40, 72, 64, false, false, {}, 1},
+                        {DType::float16, 2, 2, 72, 72, 64, true, false, {}, 1},
+                        {bf16, 4, 2, 33, 33, 32, true, false, 0.5, 1},
+                        {bf16, 2, 2, 256, 320, 64, true, false, {}, 1},
+                        {bf16, 2, 2, 1, 300, 64, false, true, {}, 1},
+                        {bf16, 2, 2, 24, 40, 64, false, true, {}, 1},
+                        {bf16, 2, 2, 24, 40, 64, false, false, -0.25, 0},
+                        {bf16, 2, 2, 24, 40, 20, false, false, {}, 0},
+                        {DType::float32, 2, 2, 24, 40, 64, true, false, {}, 0}}) {
+    const std::string what =
+        fmt::format("{} {}x{} of {}, {} heads", dtype_name(c.dtype), c.queries, c.keys, c.size, c.heads);
+    const bool grouped = c.heads != c.key_heads;
+    const Tensor q = to(randn({2, c.heads, c.queries, c.size}), c.dtype),
+                 k = to(randn({2, c.key_heads, c.keys, c.size}), c.dtype),
+                 v = to(randn({2, c.key_heads, c.keys, c.size}), c.dtype),
+                 g = to(randn({2, c.heads, c.queries, c.size}), c.dtype);
+    Tensor mask;
+    if (c.is_masked) {
+      mask = gt(rand({2, 1, c.queries, c.keys}), Scalar(0.3));
+      fill_(narrow(mask, 3, 0, 1), Scalar(true));
+    }
+    EXPECT_EQ(_fused_sdp_choice(up(q), up(k), up(v), c.is_masked ? up(mask) : mask, 0.0, c.is_causal, c.scale, grouped),
+              c.choice)
+        << what;
+    const auto run = [&](const Tensor& a, const Tensor& b, const Tensor& d, const Tensor& m, const Tensor& grad) {
+      const std::vector<Tensor> in = {shallow_copy(a), shallow_copy(b), shallow_copy(d)};
+      for (const Tensor& t : in) autograd::set_requires_grad(t, true);
+      const Tensor out = scaled_dot_product_attention(in[0], in[1], in[2], m, 0.0, c.is_causal, c.scale, grouped);
+      autograd::backward({sum(mul(out, grad))});
+      std::vector<Tensor> all = {detach(out)};
+      for (const Tensor& t : in) all.push_back(autograd::grad(t));
+      return all;
+    };
+    const auto wide = [](const Tensor& t) { return to(t, DType::float32); };
+    const auto want = run(wide(q), wide(k), wide(v), mask, wide(g)),
+               got = run(up(q), up(k), up(v), c.is_masked ? up(mask) : mask, up(g));
+    for (size_t i = 0; i < want.size(); ++i) {
+      const double most = item_of(max(abs(want[i]))).to_double();
+      EXPECT_LT(distance(wide(down(got[i])), want[i]), (c.dtype == DType::float32 ? 1e-5 : 0.02) * most)
+          << what << ", " << i;
+    }
+  }
+  // A row of which everything is hidden has the value 0.
+  const Tensor q = up(to(randn({1, 1, 4, 64}), bf16)), hidden = up(zeros({4, 4}, DType::bool_));
+  EXPECT_EQ(item_of(max(abs(scaled_dot_product_attention(q, q, q, hidden)))).to_double(), 0);
+}
+
+// Channels side by side: pools of packs; convolutions of three channels, which are filled up to a pack where results
+// are large.
+TEST_F(Gpu, PicturesWithChannelsLast) {
+  const auto last = [](const Tensor& t) { return contiguous(t, MemoryFormat::channels_last); };
+  const std::vector<int64_t> two = {2, 2}, three = {3, 3}, one = {1, 1};
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+    const Tensor x = to(last(randn({2, 64, 33, 30})), dtype);
+    const auto [want, want_places] = max_pool2d_with_indices(x, three, two, one);
+    const auto [got, places] = max_pool2d_with_indices(up(x), three, two, one);
+    EXPECT_TRUE(got.is_contiguous(MemoryFormat::channels_last));
+    EXPECT_TRUE(equal(down(got), want)) << dtype_name(dtype);
+    EXPECT_TRUE(equal(down(places), want_places)) << dtype_name(dtype);
+  }
+  const Tensor x = randn({4, 3, 128, 128}), w = div(randn({64, 3, 7, 7}), Scalar(12)), b = randn({64});
+  const Tensor want = conv2d(x, w, b, two, three);
+  set_convolution_tf32(true);
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    const auto there = [&](const Tensor& t) { return up(to(t, dtype)); };
+    const Tensor got = conv2d(last(there(x)), last(there(w)), there(b), two, three);
+    EXPECT_TRUE(got.is_contiguous(MemoryFormat::channels_last));
+    EXPECT_LT(distance(to(got, DType::float32), want), dtype == DType::float32 ? 0.01 : 0.06) << dtype_name(dtype);
+  }
+  set_convolution_tf32(false);
 }
 
 // SCONCE_GPU_STEPS: more of them.

@@ -8,6 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/generated/convolution_cuda_kernels.h"
 #include "sconce/kernels/cuda/cudnn/cudnn.h"
+#include "sconce/kernels/cuda/layers/channels_last.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/kernels/cuda/windows.h"
 #include "sconce/ops.h"
@@ -123,6 +124,14 @@ bool by_cudnn(ConvolutionProduct product, const Tensor& x, const Tensor& w, cons
   return convolve_by_cudnn({product, &x, &w, &y, stride, padding, dilation});
 }
 
+// The first convolution of a network, channels last: cuDNN has tensor core kernels for whole packs of channels only,
+// and the others take several times as long, so that zeros beside the channels pay, but for small pictures.
+bool pays_to_pad(const Tensor& input, const Tensor& out, int64_t groups) {
+  constexpr int64_t kLargeResult = int64_t{1} << 20;
+  return groups == 1 && has_few_channels(input) && out.is_contiguous(MemoryFormat::channels_last) &&
+         out.numel() >= kLargeResult;
+}
+
 void add_bias(const Tensor& out, const Tensor& bias) {
   if (!bias.defined()) return;
   Dims beside(static_cast<size_t>(out.dim()), 1);
@@ -135,7 +144,9 @@ void add_bias(const Tensor& out, const Tensor& bias) {
 void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                  IntList dilation, bool transposed, IntList, int64_t groups, const Tensor& out) {
   if (may_convolve(input.dtype()) && out.numel() != 0 && out.is_dense()) {
-    const Tensor x = laid_out(input), w = laid_out(weight);
+    const bool pads = !transposed && pays_to_pad(input, out, groups);
+    const Tensor x = pads ? with_whole_pack(input) : laid_out(input),
+                 w = pads ? with_whole_pack(weight) : laid_out(weight);
     if (transposed ? by_cudnn(ConvolutionProduct::image, out, w, x, stride, padding, dilation)
                    : by_cudnn(ConvolutionProduct::places, x, w, out, stride, padding, dilation))
       return add_bias(out, bias);

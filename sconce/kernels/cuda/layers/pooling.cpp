@@ -1,6 +1,7 @@
 // Pools on CUDA devices: the largest and the mean of windows, with their gradients.
 #include "sconce/base/error.h"
 #include "sconce/generated/pooling_cuda_kernels.h"
+#include "sconce/kernels/cuda/layers/channels_last.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/kernels/cuda/windows.h"
 #include "sconce/ops.h"
@@ -44,6 +45,7 @@ void max_pool(size_t rank, const char* name, const Tensor& self, IntList kernel,
   WindowShape s = shape_of(rank, kernel, stride, padding, dilation);
   const int64_t channels = pictures(self, rank, s.size);
   pictures(out, rank, s.out_size);
+  if (rank == 2 && max_pool_last(s, self, out, indices)) return;
   const Tensor in = dense(self);
   with_dense(out, [&](const Tensor& values) {
     with_dense(indices, [&](const Tensor& places) {
