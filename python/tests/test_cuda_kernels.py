@@ -48,6 +48,8 @@ class Kernels(unittest.TestCase):
         self.bits(lambda a, b: a * b + a, x, torch.randn(67, 45))
         self.bits(lambda a, b: a + b.t(), x, y)  # tiles of shared memory
         self.bits(lambda a, b: a + b, x, torch.randn(45))  # broadcast
+        self.bits(lambda a, b: a + b, torch.randn(37, 64).to(BF16), torch.randn(64))  # of a wider dtype
+        self.bits(lambda a, b: a + b, torch.randn(37, 64).to(BF16), torch.randn(37, 1).to(BF16))
         self.bits(lambda a, b: a[:, 1:] - b, x, torch.randn(67, 44))  # not aligned
         self.bits(lambda a: a[::2, ::3] + 1, x)
         self.bits(lambda a: a.permute(2, 0, 1) * 2, torch.randn(3, 4, 70))
@@ -196,6 +198,12 @@ class Kernels(unittest.TestCase):
                 out = aten.avg_pool2d(x, *sizes, True, counted)
                 self.same(lambda x: aten.avg_pool2d(x, *sizes, True, counted), x)
                 self.same(lambda g, x: aten.avg_pool2d_backward(g, x, *sizes, True, counted, None), torch.randn(*out.shape), x)
+        last = torch.randn(2, 16, 9, 11).contiguous(memory_format=torch.channels_last)
+        last[0, 3, 4, 5], last[1, 2] = float("nan"), 1.0
+        for dtype in (F32, BF16, torch.float64):
+            for kernel, stride, pad, dilation in (([3, 3], 2, 1, 1), ([2, 2], 2, 0, 1), ([3, 2], 1, 1, 2), ([1, 3], 3, 0, 1)):
+                pad = [min(pad, k // 2) for k in kernel]
+                self.same(lambda x: aten.max_pool2d_with_indices(x, kernel, [stride] * 2, pad, [dilation] * 2), last.to(dtype))
         self.same(lambda x: aten._adaptive_avg_pool2d(x, [4, 3]), x)
         self.same(lambda g, x: aten._adaptive_avg_pool2d_backward(g, x), torch.randn(2, 3, 4, 3), x)
         self.same(lambda x: aten.reflection_pad2d(x, [1, 2, 2, 1]), x)
@@ -303,7 +311,7 @@ class Kernels(unittest.TestCase):
         """The losses of some steps, on both devices, from the same parameters."""
         torch.manual_seed(5)
         here = build()
-        there = build().to("cuda")
+        there = build().cuda()
         there.load_state_dict(here.state_dict())
         losses = []
         for model, device in ((here, "cpu"), (there, "cuda")):
@@ -317,6 +325,20 @@ class Kernels(unittest.TestCase):
         for want, got in zip(losses[:steps], losses[steps:]):
             self.assertAlmostEqual(want, got, delta=absolute * (1 + abs(want)))
         self.assertLess(losses[-1], losses[steps])
+
+    def test_parameters_may_lie_otherwise(self):
+        for kind in (torch.optim.SGD, torch.optim.AdamW, torch.optim.Adagrad):
+            x, g = torch.randn(4, 3, 2, 2), torch.randn(4, 3, 2, 2)
+            out = []
+            for device in ("cpu", "cuda"):
+                p = torch.nn.Parameter(x.to(device).contiguous(memory_format=torch.channels_last))
+                optimizer = kind([p], lr=0.1, **({"momentum": 0.9} if kind is torch.optim.SGD else {}))
+                for memory_format in (torch.channels_last, torch.contiguous_format):
+                    p.grad = g.to(device).contiguous(memory_format=memory_format)
+                    optimizer.step()
+                self.assertTrue(p.is_contiguous(memory_format=torch.channels_last))
+                out.append(p.detach().cpu())
+            self.assertTrue(torch.allclose(*out, atol=1e-6), f"{kind}: {out}")
 
     def test_a_network_of_convolutions_trains(self):
         x, y = torch.randn(4, 1, 12, 12), torch.tensor([0, 3, 1, 2])

@@ -641,8 +641,9 @@ class Module(_sconce._ModuleBase):
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device=None):
-        """Refused: there is no CUDA here."""
-        raise AssertionError("Torch not compiled with CUDA enabled")
+        """All tensors on a CUDA device, the current one unless another is named."""
+        where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+        return self._apply(lambda t: t.to(where))
 
     def share_memory(self):
         """Refused: memory is not shared between processes."""

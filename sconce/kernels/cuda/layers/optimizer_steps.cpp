@@ -9,6 +9,7 @@
 #include "sconce/base/error.h"
 #include "sconce/generated/optimizer_cuda_kernels.h"
 #include "sconce/kernels/cuda/device/launch.h"
+#include "sconce/kernels/cuda/layers/same_layout.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/kernels/cuda/shared_types.h"
 #include "sconce/kernels/cuda/texts.h"
@@ -63,16 +64,17 @@ void sweep(const Rule& rule, std::initializer_list<TensorList> lists) {
     const Device device = parameters[first].device();
     size_t next = first;
     u32 blocks = 0;
+    SameLayout layout;
     for (; next < parameters.size() && next - first < kTogether && parameters[next].dtype() == dtype; ++next) {
       const size_t at = next - first;
       int k = 0;
       for (const TensorList list : lists) {
         const Tensor& t = list[next];
-        SCONCE_CHECK(
-            t.dtype() == dtype && t.numel() == parameters[next].numel() && t.is_contiguous() && t.device() == device,
-            "{}: tensors of a parameter must be contiguous, of one dtype, size and device; got {} {} beside {} {}",
-            rule.name, dtype_name(t.dtype()), t.sizes(), dtype_name(dtype), parameters[next].sizes());
-        a.data[k++][at] = t.data();
+        SCONCE_CHECK(t.dtype() == dtype && t.numel() == parameters[next].numel() && t.device() == device,
+                     "{}: tensors of a parameter must be of one dtype, size and device; got {} {} beside {} {}",
+                     rule.name, dtype_name(t.dtype()), t.sizes(), dtype_name(dtype), parameters[next].sizes());
+        a.data[k][at] = layout.take(t, parameters[next], k != 1 || a.scale != nullptr);
+        ++k;
       }
       const Numbers numbers = rule.numbers(next);
       std::copy(numbers.begin(), numbers.end(), a.number[at]);
@@ -99,6 +101,7 @@ void sweep(const Rule& rule, std::initializer_list<TensorList> lists) {
       shape.grid_x = blocks;
       shape.block_x = 256;
       launch(device, kernel, shape, &a, sizeof a, rule.name);
+      layout.give_back();
     }
     first = next;
   }
