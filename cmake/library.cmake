@@ -190,7 +190,9 @@ if(NOT SCONCE_WASM)  # which has no shared libraries
 add_library(sconce SHARED ${objects})
 target_link_libraries(sconce PUBLIC sconce_common PRIVATE sconce_fmt)
 # nodelete: threads that end call functions of the library, also after a dlclose.
-target_link_options(sconce PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions -Wl,-z,nodelete)
+target_link_options(sconce PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions -Wl,-z,nodelete
+                    "-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map")
+set_property(TARGET sconce APPEND PROPERTY LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/exports.map")
 set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
   # The map is for tools/size.
