@@ -101,6 +101,19 @@ def default_value(argument):
     return text
 
 
+def bytes_literal(data):
+    """A C++ string literal of bytes, in lines."""
+    shown = "".join(chr(b) if 32 <= b < 127 and chr(b) not in "\\\"?" else f"\\{b:03o}" for b in data)
+    lines, at = [], 0
+    while at < len(shown):
+        end = at + 110
+        while "\\" in shown[end - 3:end] and end < len(shown):  # not within an escape
+            end -= 1
+        lines.append(f'    "{shown[at:end]}"')
+        at = end
+    return "\n" + "\n".join(lines)
+
+
 def string(text):
     """A C++ string literal."""
     if text is None:

@@ -24,7 +24,7 @@ class Entries:
     def __init__(self, family):
         self.family = family
         self.constants, self.steps, self.definitions = [], {}, []
-        self.names = {}  # key of an entry -> name of its OpEntry
+        self.rows = {}  # key of an entry -> initializer of its OpEntry
         for entry in family.entries:
             self._add(entry)
 
@@ -33,11 +33,14 @@ class Entries:
         out = [f"constexpr Constant {self.family.name}_constants[] = {{{', '.join(_constant(c) for c in self.constants)}}};"] \
             if self.constants else []
         out += [f"constexpr Step {name}[] = {{{rows}}};" for rows, name in self.steps.items()]
-        return out + self.definitions
+        out += self.definitions
+        if self.rows:
+            out += ["constexpr OpEntry all[] = {", *[f"    {row}," for row in self.rows.values()], "};"]
+        return out
 
-    def symbol(self, entry):
-        name = self.names.get(entry.key)
-        return f"&{self.family.name}_entries::{name}" if name else "nullptr"
+    def number(self, entry):
+        """Which of `all` is that of an entry, from 1 on; 0 where it has none."""
+        return list(self.rows).index(entry.key) + 1 if entry.key in self.rows else 0
 
     def _add(self, entry):
         members = {}
@@ -59,8 +62,7 @@ class Entries:
             order = ("first_pointwise", "first_reduce", "number", "absent", "shape", "scatter", "functional", "decompose",
                      "prepare", "cases")
             listed = ", ".join(f".{key} = {members[key]}" for key in order if key in members)
-            self.names[entry.key] = entry.cpp_name
-            self.definitions.append(f"constexpr OpEntry {entry.cpp_name}{{{listed}}};")
+            self.rows[entry.key] = f"{{{listed}}}"
 
     def _array(self, type_, entry, suffix, rows):
         name = f"{entry.cpp_name}_{suffix}"

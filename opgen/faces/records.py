@@ -1,4 +1,6 @@
-"""Records: the static data of each operator (struct Op of sconce/dispatch/op.h)."""
+"""Records: the static data of each operator (struct OpRecord of sconce/dispatch/records/op_family.h)."""
+
+import zlib
 
 from .. import cpp, devices, formats, formulas, limited
 from ..kinds import leaf
@@ -15,13 +17,100 @@ def formula_symbol(entry):
     return f"{entry.family}_formulas", entry.cpp_name
 
 
-def record(op, family, entries):
-    """The initializer of an Op. `entries`: see entries.Entries."""
-    kind, source = gradient(op, family.catalog)
-    slots = _slots(op, family, kind)
-    mask = sum(1 << s for s in slots)
-    listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
-    return f"{{{{{_info(op, kind, source, entries.symbol(op.entry), family.catalog.distance(op) or 0)}}}, {_thunk(op)}, {mask}, {{{listed}}}, nullptr}}"
+class Texts:
+    """Texts one after the other, each with a 0 at its end; equal ones are one. The place of a text is 0 where there is none."""
+
+    def __init__(self, family):
+        self.family, self.places, self.size = family, {}, 1  # the first is empty
+
+    def place(self, text):
+        if not text:
+            return 0
+        if text not in self.places:
+            self.places[text] = self.size
+            self.size += len(text.encode()) + 1
+            if self.size > 0xffff:
+                raise ValueError(f"ops/{self.family.name}.toml: more than 64 KB of text: split the family")
+        return self.places[text]
+
+    @property
+    def bytes(self):
+        return b"\0" + b"".join(t.encode() + b"\0" for t in self.places)
+
+    def lines(self, name):
+        """C++ that defines them as they are, for what is asked of every operator."""
+        listed = "\n".join(f"    {cpp.string(t)[:-1]}\\0\"" for t in self.places)
+        return [f'constexpr char {name}[] =\n    "\\0"\n{listed};']
+
+    def packed(self, name):
+        """C++ that defines the PackedTexts `name`."""
+        deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+        data = deflate.compress(self.bytes) + deflate.flush()
+        return [f"char {name}_place[{self.size}];",
+                f"constinit PackedTexts {name}{{{cpp.bytes_literal(data)}, {len(data)}, {self.size}, {name}_place}};"]
+
+
+class Rows(dict):
+    """Rows of a list: `number` gives that of a row, from 1 on, and 0 for none."""
+
+    def number(self, row):
+        return self.setdefault(row, len(self) + 1) if row is not None else 0
+
+
+class Records:
+    """The records of a family, and the lists that they refer to. They are constants for the linker, not for the compiler: an
+    address of a function as that of bytes is no constant expression."""
+
+    def __init__(self, family, entries):
+        self.family, self.entries = family, entries
+        self.names, self.schemas, self.texts = Texts(family), Texts(family), Texts(family)
+        self.thunks, self.formulas = Rows(), Rows()
+        self.kernels = []
+        self.rows = [self._record(op) for op in family.operators]
+
+    def lines(self):
+        """C++ that defines them and <family>_ops, and has these made."""
+        name, out = self.family.name, ["namespace {\n"]
+        out += [f"const OpRecord {name}_records[] = {{", *[f"    {r}," for r in self.rows], "};"]
+        out += self.names.lines(f"{name}_names")
+        thunks = self._list("BoxThunk", f"{name}_thunks", self.thunks, out)
+        formulas = self._list("Formulas* const", f"{name}_formula_list", self.formulas, out)
+        kernels = self._list("OpKernel", f"{name}_format_kernels", self.kernels, out)
+        out += self.schemas.packed(f"{name}_schemas") + self.texts.packed(f"{name}_texts")
+        entries = f"{name}_entries::all" if self.entries.rows else "nullptr"
+        out += ["\n}  // namespace\n", f"static constinit Op {name}_ops[{len(self.rows)}]{{}};",
+                f"static const OpFamily {name}_family{{\"ops/{name}.toml\", {name}_ops, {name}_records, {len(self.rows)}, "
+                f"{name}_names, {thunks}, {entries}, {formulas}, {kernels}, {len(self.kernels)}, "
+                f"SCONCE_BOXED_KERNEL(autograd::record), &{name}_schemas, &{name}_texts, unpack_texts}};",
+                f"[[gnu::constructor(101)]] static void make_{name}_ops() {{ make_ops({name}_family); }}\n"]
+        return out
+
+    @staticmethod
+    def _list(type_, name, rows, out):
+        if not rows:
+            return "nullptr"
+        out += [f"const {type_} {name}[] = {{", *[f"    {r}," for r in rows], "};"]
+        return name
+
+    def _record(self, op):
+        """The initializer of an OpRecord."""
+        entry, schema, family = op.entry, op.schema, self.family
+        kind, source = gradient(op, family.catalog)
+        for key, kernel in formats.kernels(op, family).items():
+            self.kernels.append(f"{{{op.index}, Key::{key}, {kernel}}}")
+        thunk = _thunk(op)
+        formulas = None if source is None else "&" + "::".join(formula_symbol(source))
+        members = [_kernel(op, family), _traits(op), self.names.place(f"{schema.namespace}::{schema.name}"),
+                   self.names.place(schema.overload), self.schemas.place(_full_schema(schema)),
+                   self.texts.place(entry.get("body")), self.texts.place(_derivatives(entry)), self.texts.place(entry.get("doc")),
+                   self.thunks.number(thunk), self.entries.number(entry), self.formulas.number(formulas), entry.origin.split(":")[1],
+                   family.catalog.distance(op) or 0, f"Gradient::{kind}", limited.admitted(entry), formats.taken(entry),
+                   _bool(leaf.reads_memory(entry)), _bool(is_factory(op))]
+        return "{" + ", ".join(str(m) for m in members) + "}"
+
+
+def _bool(value):
+    return "true" if value else "false"
 
 
 def is_factory(op):
@@ -40,10 +129,11 @@ def small_record(op, family, chosen_formats):
     slots = {devices.SLOTS[key]: k for key, k in kernels.items()}
     listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
     schema = op.schema
-    texts = [f"{schema.namespace}::{schema.name}", schema.overload, _full_schema(schema), None, None, None, None]
-    info = ", ".join([cpp.string(t) for t in texts] + ["nullptr", _traits(op), "Gradient::through", "0", "nullptr",
-                                                       str(limited.admitted(op.entry)), str(formats.taken(op.entry))])
-    return f"{{{{{info}}}, {_thunk(op)}, {sum(1 << s for s in slots)}, {{{listed}}}, nullptr}}"
+    texts = [cpp.string(t) for t in (f"{schema.namespace}::{schema.name}", schema.overload, _full_schema(schema))]
+    # Every member is written: one that is left to its default makes g++ fill the whole table when a program starts.
+    info = ", ".join(texts + ["{nullptr, nullptr, nullptr, nullptr}", "nullptr", _traits(op), "Gradient::through", "0", "nullptr",
+                              str(limited.admitted(op.entry)), str(formats.taken(op.entry))])
+    return f"{{{{{info}}}, {_thunk(op) or 'nullptr'}, {sum(1 << s for s in slots)}, {{{listed}}}, nullptr, nullptr}}"
 
 
 def _kernel(op, family):
@@ -56,39 +146,15 @@ def _full_schema(schema):
     return schema.text if "::" in schema.text.split("(")[0] else f"{schema.namespace}::{schema.text}"
 
 
-def _slots(op, family, gradient_kind):
-    """slot of Op::kernels -> kernel"""
-    kernel = _kernel(op, family)
-    kernels = {key: kernel for key in devices.GLUE} | formats.kernels(op, family)
-    if leaf.reads_memory(op.entry):
-        kernels["meta"] = "SCONCE_BOXED_KERNEL(refuse_meta)"
-    if is_factory(op):
-        kernels["cuda"] = "SCONCE_BOXED_KERNEL(load_device)"
-    if gradient_kind != "through":
-        kernels["autograd"] = "SCONCE_BOXED_KERNEL(autograd::record)"
-    return {devices.SLOTS[key]: kernel for key, kernel in kernels.items()}
-
-
 def _thunk(op):
     """The function that calls a typed kernel over Values."""
     if leaf.is_boxed(op.entry):
-        return "nullptr"
+        return None
     params, result = typed(op.entry, op.schema)
     places = written(op.schema)
     optional = optional_tensors(params)
     aliased = "".join(f", {i}" for i in places) if places else ""
     return f"box_call<{'void' if places else result}({declare(params, named=False)}), {optional}{aliased}>"
-
-
-def _info(op, gradient_kind, formulas_of, symbol, functional):
-    """The members of an OpInfo."""
-    entry, schema = op.entry, op.schema
-    texts = [f"{schema.namespace}::{schema.name}", schema.overload, _full_schema(schema), entry.origin, entry.get("body"),
-             _derivatives(entry), entry.get("doc")]
-    table = "&" + "::".join(formula_symbol(formulas_of)) if formulas_of is not None else "nullptr"
-    # Every member is written: one that is left to its default makes g++ fill the whole table when a program starts.
-    return ", ".join([cpp.string(t) for t in texts] + [symbol, _traits(op), f"Gradient::{gradient_kind}", str(functional),
-                                                       table, str(limited.admitted(entry)), str(formats.taken(entry))])
 
 
 def _derivatives(entry):

@@ -119,8 +119,8 @@ def _operators(families, selection, orders):
     rows = [records.small_record(o, f, selection.formats) for f, ops in of for o in ops]
     out += ["namespace {", "", f"Op selected[{max(len(rows), 1)}] = {{", *[f"    {r}," for r in rows], "};"]
     chosen = [o for _, ops in of for o in ops]
-    listed = ", ".join(terms.small_row(o) for o in chosen) or "{nullptr, false, false}"
-    out += [f"constexpr OpTerms selected_terms[] = {{{listed}}};", "", "}  // namespace", ""]
+    listed = ", ".join(terms.small_row(o) for o in chosen) or "{0, false, false}"
+    out += [f"constexpr TermsRecord selected_terms[] = {{{listed}}};", "", "}  // namespace", ""]
     known = {f"{o.schema.namespace}::{o.schema.name}" for o in chosen}
     rows = "".join(f'      {{"{name}", "{" ".join(o or "default" for o in overloads)}"}},\n' for name, overloads in orders
                    if name in known)
@@ -128,7 +128,7 @@ def _operators(families, selection, orders):
     out += ["void register_generated_ops() {", f"  add_ops({span});"]
     if rows:
         out += [f"  static constexpr OverloadOrder order[] = {{\n{rows}  }};", "  order_overloads(order);"]
-    out += ["}", "", f"std::vector<FamilyTerms> generated_terms() {{ return {{{{{span}, selected_terms}}}}; }}", ""]
+    out += ["}", "", f"std::vector<FamilyTerms> generated_terms() {{ return {{{{{span}, selected_terms, nullptr}}}}; }}", ""]
     aliases = sorted({(f"{o.schema.namespace}::{o.schema.name}", f"{o.schema.namespace}::{o.alias}") for o in chosen if o.alias})
     instructions = [(f"{o.schema.namespace}::{o.schema.key}", o.entry.data["instruction"]) for o in chosen
                     if "instruction" in o.entry.data]

@@ -21,22 +21,29 @@ def _source(families):
     functions = [line for f in families for e in f.entries if "work" in e.data for line in _function(e, f)]
     out = [banner(), '#include "sconce/dispatch/box.h"', '#include "sconce/dispatch/body_runtime.h"',
            '#include "sconce/dispatch/budget/op_terms.h"\n', "namespace sconce {", "namespace {\n", *functions, ""]
+    work = dict.fromkeys(_work(op.entry) for f in families for op in f.operators)
+    work = [w for w in work if w is not None]
+    if len(work) > 255:
+        raise ValueError("more than 255 functions of work: TermsRecord::work needs another type")
+    out.append(f"constexpr WorkFunction work_functions[] = {{{', '.join(work)}}};")
     for f in families:
-        rows = ", ".join(_row(op) for op in f.operators)
-        out.append(f"constexpr OpTerms {f.name}_terms[] = {{{rows}}};")
+        rows = ", ".join(_row(op, work) for op in f.operators)
+        out.append(f"constexpr TermsRecord {f.name}_terms[] = {{{rows}}};")
     out += ["\n}  // namespace\n"] + [f"std::span<Op> {f.name}_operators();" for f in families]
-    listed = "".join(f"      {{{f.name}_operators(), {f.name}_terms}},\n" for f in families)
+    listed = "".join(f"      {{{f.name}_operators(), {f.name}_terms, work_functions}},\n" for f in families)
     out += ["\nstd::vector<FamilyTerms> generated_terms() {", f"  return {{\n{listed}  }};", "}\n", "}  // namespace sconce\n"]
     return "\n".join(out)
 
 
-def _row(op):
-    return f"{{{_work(op.entry)}, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
+def _row(op, work):
+    function = _work(op.entry)
+    number = work.index(function) + 1 if function is not None else 0
+    return f"{{{number}, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
 
 
 def small_row(op):
     """Of a small library, which has no budgets of work."""
-    return f"{{nullptr, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
+    return f"{{0, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
 
 
 def _bool(value):
@@ -66,11 +73,11 @@ def _work(entry):
     if entry.kind in ("pointwise", "reduce"):
         return "work_of_elements"
     if entry.kind != "leaf" or "view" in entry.get("traits", []):
-        return "nullptr"
+        return None
     if leaf.is_boxed(entry):
         return "work_of_items"
     makes = any(r.type.startswith("Tensor") and (not r.alias or "!" in r.alias) for r in entry.schema.returns)
-    return "work_of_elements" if "cpu" in entry.data["kernel"] or makes else "nullptr"
+    return "work_of_elements" if "cpu" in entry.data["kernel"] or makes else None
 
 
 def _function(entry, family):

@@ -479,7 +479,7 @@ PyObject* function_doc(PyObject* self, void*) {
     Owned doc = Owned::share(Py_None);
     for (const Op* op : overloads_of(self).ops) {
       check(PyList_Append(schemas.get(), text(op->schema().to_string()).get()));
-      if (op->info.doc && doc.get() == Py_None) doc = text(op->info.doc);
+      if (op->info.texts.doc && doc.get() == Py_None) doc = text(op->texts().doc);
     }
     const Owned module = Owned::take(PyImport_ImportModule("sconce._documentation"));
     return PyObject_CallMethod(module.get(), "describe", "OOOi", function_of(self).name, schemas.get(), doc.get(),
@@ -568,7 +568,7 @@ bool holds_tensor(TypePtr type) {
 }
 // From the text of the schema: parsing all of them takes milliseconds.
 bool seems_for_python(const Op& op) {
-  return std::strstr(op.info.schema, "Tensor") != nullptr && std::strstr(op.info.schema, "Dict(") == nullptr;
+  return std::strstr(op.schema_text(), "Tensor") != nullptr && std::strstr(op.schema_text(), "Dict(") == nullptr;
 }
 // TorchScript's operators on numbers, strings, lists and dicts are no functions of PyTorch's Python.
 bool is_for_python(const Op& op) {
@@ -600,7 +600,7 @@ std::vector<const Op*> overloads_for(std::string_view name, Role role) {
 
 // What overloads_for would keep as a method.
 bool seems_method(const Op& op) {
-  std::string_view text = op.info.schema;
+  std::string_view text = op.schema_text();
   text.remove_prefix(text.find('(') + 1);
   if (op.has(Trait::out) || !text.starts_with("Tensor")) return false;
   text = text.substr(0, text.find_first_of(",=)", text.starts_with("Tensor(") ? text.find(')') + 1 : 0));

@@ -4,12 +4,25 @@
 #include "sconce/dispatch/tensor_text.h"
 
 namespace sconce {
+namespace {
 
-std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys, const Put* put,
+template <class T>
+void put_value(Value& to, const void* argument) {
+  to = Value(*static_cast<const T*>(argument));
+}
+template <class... T>
+void put_value_of(box::TypeList<T...>, uint8_t type, Value& to, const void* argument) {
+  static constexpr void (*put[])(Value&, const void*) = {put_value<T>...};
+  put[type](to, argument);
+}
+
+}  // namespace
+
+std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys, const uint8_t* types,
                                    const void* const* arguments, size_t count) {
   InlineVector<Value, 8> boxed(count);
   std::vector<Value> returns(op.schema().returns.size() + 1);
-  for (size_t i = 0; i < count; ++i) put[i](boxed[i], arguments[i]);
+  for (size_t i = 0; i < count; ++i) put_value_of(ArgumentTypes(), types[i], boxed[i], arguments[i]);
   boxed_kernel(kernel)(op, keys, boxed.data(), returns.data());
   return returns;
 }

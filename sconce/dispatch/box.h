@@ -157,20 +157,34 @@ struct Thunk<R(A...), kOptional, kAliased...> {
   }
 };
 
+// The types of typed arguments. A number among them says in one byte how an argument becomes a Value.
+template <class... T>
+struct TypeList {
+  template <class U>
+  static constexpr uint8_t number() {
+    constexpr bool same[] = {std::is_same_v<T, U>...};
+    uint8_t i = 0;
+    while (!same[i]) ++i;  // an index past the end is an error of the compiler: the type is not listed
+    return i;
+  }
+};
+using ArgumentTypes =
+    TypeList<Tensor, int64_t, double, bool, Scalar, std::complex<double>, std::string_view, DType, Layout, MemoryFormat,
+             Device, Generator, IntList, ListRef<double>, ListRef<bool>, ListRef<Scalar>, TensorList,
+             std::optional<int64_t>, std::optional<double>, std::optional<bool>, std::optional<Scalar>,
+             std::optional<std::string_view>, std::optional<DType>, std::optional<Layout>, std::optional<MemoryFormat>,
+             std::optional<Device>, std::optional<IntList>, std::optional<ListRef<double>>,
+             std::optional<ListRef<Scalar>>>;
+
 // Typed call onto a boxed kernel, which is rare: code that all signatures share does the work. Argument i becomes a
-// Value by put[i]. `aliased` results are dropped: the caller has the arguments.
-using Put = void (*)(Value& to, const void* argument);
-template <class T>
-SCONCE_COLD void put_value(Value& to, const void* argument) {
-  to = Value(*static_cast<const T*>(argument));
-}
-SCONCE_API SCONCE_COLD std::vector<Value> call_boxed(const Op& op, const char* kernel, KeySet keys, const Put* put,
-                                                     const void* const* arguments, size_t count);
+// Value as its type does, number types[i] of ArgumentTypes. `aliased` results are dropped: the caller has the arguments.
+SCONCE_API SCONCE_COLD std::vector<Value> call_boxed(const Op& op, const char* kernel, KeySet keys,
+                                                     const uint8_t* types, const void* const* arguments, size_t count);
 
 template <class R>
-SCONCE_COLD R call_boxed_for(const Op& op, const char* kernel, KeySet keys, const Put* put,
+SCONCE_COLD R call_boxed_for(const Op& op, const char* kernel, KeySet keys, const uint8_t* types,
                              const void* const* arguments, size_t count) {
-  std::vector<Value> returns = call_boxed(op, kernel, keys, put, arguments, count);
+  std::vector<Value> returns = call_boxed(op, kernel, keys, types, arguments, count);
   if constexpr (std::is_void_v<R>) {
     return;
   } else if constexpr (requires { std::tuple_size<R>::value; }) {
@@ -184,9 +198,9 @@ SCONCE_COLD R call_boxed_for(const Op& op, const char* kernel, KeySet keys, cons
 
 template <class R, class... A>
 SCONCE_COLD R call_through_values(const Op& op, const char* kernel, KeySet keys, A... args) {
-  static constexpr Put put[] = {put_value<std::remove_cvref_t<A>>..., nullptr};
+  static constexpr uint8_t types[] = {ArgumentTypes::number<std::remove_cvref_t<A>>()..., 0};
   const void* const arguments[] = {&args..., nullptr};
-  return call_boxed_for<R>(op, kernel, keys, put, arguments, sizeof...(A));
+  return call_boxed_for<R>(op, kernel, keys, types, arguments, sizeof...(A));
 }
 
 }  // namespace box

@@ -172,9 +172,9 @@ struct Library::Pending {
     if (colons == std::string::npos || colons > text.find('(')) text = space + "::" + text;
     SCONCE_CHECK_AS(value, text.starts_with(space + "::"), "schema '{}' is not of the namespace '{}'", text, space);
     OpInfo info{};
-    info.origin = origin.c_str();
+    info.texts.origin = origin.c_str();
     const std::string kept_doc(doc);
-    if (!doc.empty()) info.doc = kept_doc.c_str();
+    if (!doc.empty()) info.texts.doc = kept_doc.c_str();
     ops.push_back(std::make_unique<CustomOp>(text, info));
     return *ops.back();
   }
@@ -202,7 +202,7 @@ void Library::derivative(std::string_view name, std::string_view formulas) {
 void Library::compound(std::string_view schema, std::string_view body, std::string_view doc) {
   CustomOp& op = pending_->define(schema, doc);
   check_body(op.schema(), body);
-  op.set_text(&OpInfo::body, body);
+  op.set_text(&OpTexts::body, body);
   op.info.traits |= static_cast<uint32_t>(Trait::compound);
   for (const Key key : kBackendKeys) op.set_kernel(key, SCONCE_BOXED_KERNEL(run_body));
 }
@@ -272,8 +272,8 @@ void commit(std::vector<Library>& libraries) {
   std::vector<std::unique_ptr<CustomOp>> made;
   for (std::unique_ptr<CustomOp>* op : ops) made.push_back(std::move(*op));
   for (const auto& [op, formulas] : texts) {
-    const std::string before = op->info.derivatives ? std::string(op->info.derivatives) + "\n" : "";
-    op->set_text(&OpInfo::derivatives, before + formulas);
+    const std::string before = op->info.texts.derivatives ? std::string(op->info.texts.derivatives) + "\n" : "";
+    op->set_text(&OpTexts::derivatives, before + formulas);
   }
   for (const Install& i : installs) {
     if (!i.exists) apply(i);

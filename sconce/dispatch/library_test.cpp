@@ -55,9 +55,9 @@ TEST(Library, defines_kernels_derivatives_and_bodies) {
   EXPECT_FLOAT_EQ(call_op("library_test::huber_gap", {tensor({3}), tensor({1})})[0].to_tensor().data<float>()[0], 1.5);
   EXPECT_FLOAT_EQ(call_op("library_test::twice", {tensor({0.25})})[0].to_tensor().data<float>()[0], 0.125);
   const Op* op = find_op("library_test::squareplus");
-  EXPECT_STREQ(op->info.derivatives, "self: grad * result / (2 * result - self)");
-  EXPECT_STREQ(op->info.doc, "A smooth relu.");
-  EXPECT_STREQ(op->info.origin, "library_test.cpp");
+  EXPECT_STREQ(op->texts().derivatives, "self: grad * result / (2 * result - self)");
+  EXPECT_STREQ(op->texts().doc, "A smooth relu.");
+  EXPECT_EQ(op->origin(), "library_test.cpp");
   EXPECT_TRUE(find_op("library_test::huber_gap")->has(Trait::compound));
 }
 

@@ -4,6 +4,7 @@
 
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/binding/load_device.h"
+#include "sconce/dispatch/records/op_family.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
 #include "sconce/tensor/backend.h"
@@ -80,11 +81,26 @@ KeySet argument_keys(const Op& op, const Value* args, size_t count) {
 
 const Schema& Op::schema() const {
   if (const Schema* known = __atomic_load_n(&parsed, __ATOMIC_ACQUIRE)) return *known;
-  const Schema* mine = new Schema(parse_schema(info.schema));
+  const Schema* mine = new Schema(parse_schema(schema_text()));
   const Schema* expected = nullptr;
   if (__atomic_compare_exchange_n(&parsed, &expected, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return *mine;
   delete mine;  // another thread was first
   return *expected;
+}
+
+const char* Op::schema_text() const {
+  if (family) family->unpack(*family->schemas);
+  return info.schema;
+}
+
+const OpTexts& Op::texts() const {
+  if (family) family->unpack(*family->texts);
+  return info.texts;
+}
+
+std::string Op::origin() const {
+  if (!family) return info.texts.origin ? info.texts.origin : "";
+  return std::string(family->file) + ":" + std::to_string(family->records[this - family->ops].line);
 }
 
 std::string Op::qualified_name() const {

@@ -22,6 +22,7 @@ namespace sconce {
 struct Op;
 struct Formulas;  // see formula.h
 struct OpEntry;   // see entry.h
+struct OpFamily;  // see records/op_family.h
 
 // A kernel over Values: reads `args` (one per schema argument, it may move from them), writes one Value per return.
 using BoxedKernel = void (*)(const Op& op, KeySet keys, Value* args, Value* returns);
@@ -56,34 +57,45 @@ enum class Gradient : uint8_t {
   refused,   // an out= form, which must not be given tensors that require grad
 };
 
-// OpInfo: the columns of the table beside the kernels. Strings are null if the operator has none.
-struct OpInfo {
-  const char* name;         // "aten::add"
-  const char* overload;     // "Tensor", or ""
-  const char* schema;       // full text, with the namespace
-  const char* origin;       // "ops/arithmetic.toml:12", or the library that defined it
+// OpTexts: what people and the compiler read of an operator. Null if it has none.
+struct OpTexts {
   const char* body;         // script text of a compound operator
   const char* derivatives;  // lines "self: grad * other"
   const char* doc;
+  const char* origin = nullptr;  // the library that defined a custom operator; see Op::origin
+};
+
+// OpInfo: the columns of the table beside the kernels. The schema and the texts of a generated operator may only be
+// compared with null here: read them by Op's functions, which inflate them (Note [Records]).
+struct OpInfo {
+  const char* name;      // "aten::add"
+  const char* overload;  // "Tensor", or ""
+  const char* schema;    // full text, with the namespace
+  OpTexts texts;
   const OpEntry* entry;  // its arithmetic and its sizes, as data for a compiler
   uint32_t traits;
   Gradient gradient = Gradient::through;
   int16_t functional = 0;              // how many records on the functional twin of an in-place or out= form stands
   const Formulas* formulas = nullptr;  // the derivatives as code, where gradient says so
-  uint8_t dtypes = kLimitedAll;        // the limited dtypes that it takes (dtype.h)
+  uint8_t dtypes = 0;                  // the limited dtypes that it takes (dtype.h)
   uint8_t formats = 0;                 // kFormats of tensors that its ordinary kernel takes (formats.h)
 };
 
-// Static data: generated for native operators, made on the heap and never freed for custom ones.
+// Generated operators are zeros until the library is loaded, which makes them (Note [Records] in records/op_family.h);
+// custom ones are made on the heap and never freed.
 struct Op {
   OpInfo info;
   BoxThunk box;                     // null when no typed signature is known
   uint16_t mask = 0;                // keys with a kernel
   const char* kernels[kKeys] = {};  // boxed kernels are marked, see below
   mutable const Schema* parsed = nullptr;
+  const OpFamily* family = nullptr;  // of a generated operator
 
   bool has(Trait t) const { return info.traits & static_cast<uint32_t>(t); }
-  SCONCE_API const Schema& schema() const;        // parsed on first use
+  SCONCE_API const Schema& schema() const;     // parsed on first use
+  SCONCE_API const char* schema_text() const;  // full text, with the namespace
+  SCONCE_API const OpTexts& texts() const;
+  SCONCE_API std::string origin() const;          // "ops/arithmetic.toml:12", or the library that defined it, or ""
   SCONCE_API std::string qualified_name() const;  // "aten::add.Tensor"
   bool has_kernel(Key k) const { return keys_with_kernel().has(k); }
   KeySet keys_with_kernel() const { return KeySet(__atomic_load_n(&mask, __ATOMIC_RELAXED)); }

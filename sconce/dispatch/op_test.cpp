@@ -91,10 +91,7 @@ TEST(Op, parses_its_schema_once_for_all_threads) {
   static Op op{.info = {.name = "op_test::lazy",
                         .overload = "",
                         .schema = "op_test::lazy(int a) -> int",
-                        .origin = "",
-                        .body = nullptr,
-                        .derivatives = nullptr,
-                        .doc = nullptr,
+                        .texts = {},
                         .entry = nullptr,
                         .traits = 0},
                .box = nullptr};

@@ -32,12 +32,12 @@ TEST(Registry, finds_what_was_defined) {
 TEST(Registry, keeps_the_texts_of_an_operator) {
   std::string body = "return a";
   OpInfo info{};
-  info.body = body.c_str();
+  info.texts.body = body.c_str();
   info.traits = static_cast<uint32_t>(Trait::compound);
   Op& op = define_op("registry_test::texts(int a) -> int", info);
   body = "changed!";
-  EXPECT_STREQ(op.info.body, "return a");
-  EXPECT_EQ(op.info.doc, nullptr);
+  EXPECT_STREQ(op.texts().body, "return a");
+  EXPECT_EQ(op.texts().doc, nullptr);
   EXPECT_TRUE(op.has(Trait::compound));
 }
 

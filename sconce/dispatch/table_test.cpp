@@ -17,7 +17,7 @@ namespace {
 std::vector<const Op*> table_ops() {
   std::vector<const Op*> ops;
   for (const Op* op : all_ops()) {
-    if (op->info.origin && std::string_view(op->info.origin).starts_with("ops/")) ops.push_back(op);
+    if (op->origin().starts_with("ops/")) ops.push_back(op);
   }
   return ops;
 }
@@ -26,9 +26,9 @@ TEST(Table, schemas_are_unique_and_print_back) {
   EXPECT_GT(table_ops().size(), 500u);
   std::set<std::string> names;
   for (const Op* op : table_ops()) {
-    SCOPED_TRACE(op->info.schema);
+    SCOPED_TRACE(op->schema_text());
     EXPECT_TRUE(names.insert(op->qualified_name()).second);
-    EXPECT_EQ(op->schema().to_string(), op->info.schema);
+    EXPECT_EQ(op->schema().to_string(), op->schema_text());
     EXPECT_EQ(op->schema().qualified_name(), op->qualified_name());
     EXPECT_EQ(find_op(op->qualified_name()), op);
   }
@@ -37,9 +37,9 @@ TEST(Table, schemas_are_unique_and_print_back) {
 // The front end can read what the generator translates to C++.
 TEST(Table, bodies_parse_and_use_their_arguments) {
   for (const Op* op : table_ops()) {
-    if (!op->info.body) continue;
-    SCOPED_TRACE(op->info.schema);
-    const std::optional<std::vector<std::string>> names = body_runner()->free_names(op->info.body, 1, 1);
+    if (!op->info.texts.body) continue;
+    SCOPED_TRACE(op->schema_text());
+    const std::optional<std::vector<std::string>> names = body_runner()->free_names(op->texts().body, 1, 1);
     ASSERT_TRUE(names);
     for (const std::string& name : *names) {
       EXPECT_TRUE(op->schema().find_argument(name)) << name << " is neither an argument nor set in the body";
@@ -49,8 +49,8 @@ TEST(Table, bodies_parse_and_use_their_arguments) {
 
 TEST(Table, derivatives_parse_and_use_what_there_is) {
   for (const Op* op : table_ops()) {
-    if (!op->info.derivatives) continue;
-    EXPECT_NO_THROW(check_derivatives(op->schema(), op->info.derivatives)) << op->info.derivatives;
+    if (!op->info.texts.derivatives) continue;
+    EXPECT_NO_THROW(check_derivatives(op->schema(), op->texts().derivatives)) << op->texts().derivatives;
   }
 }
 
@@ -84,7 +84,7 @@ TEST(Table, expressions_are_well_formed) {
   };
   size_t pointwise = 0, reductions = 0;
   for (const Op* op : table_ops()) {
-    SCOPED_TRACE(op->info.schema);
+    SCOPED_TRACE(op->schema_text());
     const OpEntry* entry = op->info.entry;
     EXPECT_EQ(op->has(Trait::pointwise), entry && !entry->pointwise().empty());
     EXPECT_EQ(op->has(Trait::reduction), entry && !entry->reductions().empty());
@@ -116,7 +116,7 @@ TEST(Table, forms_have_a_functional_twin) {
   for (const Op* op : table_ops()) {
     const Op* twin = functional_twin(*op);
     if (twin) {
-      SCOPED_TRACE(op->info.schema);
+      SCOPED_TRACE(op->schema_text());
       EXPECT_FALSE(twin->has(Trait::inplace) || twin->has(Trait::out));
       EXPECT_FALSE(twin->schema().is_mutable());
       EXPECT_EQ(op->schema().is_mutable(), true);

@@ -92,12 +92,12 @@ TEST(Autodiff, FormulasAndBodiesBecomeGraphs) {
   size_t formulas = 0, without = 0, bodies = 0, bodies_without = 0;
   for (const Op* op : all_ops()) {
     if (op->has(Trait::inplace) || op->has(Trait::out) || op->schema().is_mutable()) continue;
-    if (!op->info.origin || !std::string_view(op->info.origin).starts_with("ops/")) continue;
-    if (op->info.derivatives) {
+    if (!op->origin().starts_with("ops/")) continue;
+    if (op->info.texts.derivatives) {
       ++formulas;
       without += !op_graphs()->formulas(*op);
     }
-    if (op->info.body) {
+    if (op->info.texts.body) {
       ++bodies;
       bodies_without += !op_graphs()->body(*op);
     }

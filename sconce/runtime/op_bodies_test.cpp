@@ -15,7 +15,7 @@ const Op& op_of(std::string_view text, std::string_view arguments) {
   static int count = 0;
   const std::string body(text);
   OpInfo info{};
-  info.body = body.c_str();
+  info.texts.body = body.c_str();
   return define_op("op_bodies_test::f" + std::to_string(count++) + "(" + std::string(arguments) + ") -> ()", info);
 }
 
@@ -224,7 +224,7 @@ TEST(OpBodies, call_operators_for_tensors) {
 
 const Op& compound(const char* schema, const char* body) {
   OpInfo info{};
-  info.body = body;
+  info.texts.body = body;
   Op& op = define_op(schema, info);
   op.set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
   return op;

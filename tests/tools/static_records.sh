@@ -1,5 +1,6 @@
 #!/bin/sh
-# static_records.sh OBJECT...: fails where an object runs code before main.
+# static_records.sh OBJECT...: fails where an object has an initialiser of the compiler's, which would fill tables when a
+# program starts. The functions that make operators of records are ours (sconce/dispatch/records/op_family.h).
 set -eu
 found=$(nm -A "$@" | grep -F '_GLOBAL__sub_I' || true)
 [ -z "$found" ] || { echo "$found"; exit 1; }

@@ -85,7 +85,7 @@ std::string lower(std::string_view text) {
 enum class Match { none, anywhere, name };
 Match match(const Op& op, const std::vector<std::string>& words) {
   const std::string name = lower(op.qualified_name());
-  const std::string all = name + "\n" + lower(op.info.schema) + "\n" + lower(op.info.doc ? op.info.doc : "");
+  const std::string all = name + "\n" + lower(op.schema_text()) + "\n" + lower(op.texts().doc ? op.texts().doc : "");
   Match best = Match::name;
   for (const std::string& word : words) {
     if (name.find(word) != name.npos) continue;
@@ -139,15 +139,15 @@ const char* decomposition(const Op& op) {
 }
 
 void show(const Op& op) {
-  fmt::print("{}\n", op.info.schema);
-  if (op.info.doc) fmt::print("  {}\n", op.info.doc);
+  fmt::print("{}\n", op.schema_text());
+  if (op.texts().doc) fmt::print("  {}\n", op.texts().doc);
   Table table({"", ""});
   table.add({"kind", kind_of(op)});
   if (const auto traits = traits_of(op); !traits.empty())
     table.add({"traits", fmt::format("{}", fmt::join(traits, ", "))});
   if (const auto devices = devices_of(op); !devices.empty())
     table.add({"kernels", fmt::format("{}", fmt::join(devices, ", "))});
-  if (op.info.origin) table.add({"defined in", op.info.origin});
+  if (!op.origin().empty()) table.add({"defined in", op.origin()});
   const auto block = [](const char* title, std::string_view text) {
     fmt::print("  {}\n", title);
     while (!text.empty()) {
@@ -165,8 +165,8 @@ void show(const Op& op) {
   for (const EntryLine& line : lines) {
     if (is_block(line)) block(line.title.c_str(), line.text);
   }
-  if (op.info.derivatives) block("derivatives", op.info.derivatives);
-  if (op.info.body) block("body", op.info.body);
+  if (op.texts().derivatives) block("derivatives", op.texts().derivatives);
+  if (op.texts().body) block("body", op.texts().body);
   if (const char* text = decomposition(op)) block("decompose", text);
 }
 
@@ -208,10 +208,17 @@ nlohmann::ordered_json entry_json(const Op& op) {
 
 nlohmann::ordered_json as_json(const Op& op) {
   const auto text = [](const char* t) { return t ? nlohmann::ordered_json(t) : nlohmann::ordered_json(nullptr); };
-  return {{"name", op.qualified_name()}, {"schema", op.info.schema},  {"kind", kind_of(op)},
-          {"traits", traits_of(op)},     {"kernels", devices_of(op)}, {"defined_in", text(op.info.origin)},
-          {"doc", text(op.info.doc)},    {"entry", entry_json(op)},   {"derivatives", text(op.info.derivatives)},
-          {"body", text(op.info.body)}};
+  const std::string origin = op.origin();
+  return {{"name", op.qualified_name()},
+          {"schema", op.schema_text()},
+          {"kind", kind_of(op)},
+          {"traits", traits_of(op)},
+          {"kernels", devices_of(op)},
+          {"defined_in", text(origin.empty() ? nullptr : origin.c_str())},
+          {"doc", text(op.texts().doc)},
+          {"entry", entry_json(op)},
+          {"derivatives", text(op.texts().derivatives)},
+          {"body", text(op.texts().body)}};
 }
 
 int run_ops(const Options& o) {
@@ -254,7 +261,7 @@ int run_ops(const Options& o) {
   } else if (whole) {
     for (const Op* op : found) show(*op);
   } else {
-    for (const Op* op : found) fmt::print("{}\n", op->info.schema);
+    for (const Op* op : found) fmt::print("{}\n", op->schema_text());
   }
   if (!found.empty()) return 0;
   if (!o.json && !o.count) {

@@ -30,10 +30,15 @@ SCONCE_API const OpTerms& terms_of(const Op& op);
 SCONCE_API bool is_hidden(const Op& op);
 inline constexpr const char* kHidden = "is an operator of Sconce itself, which programs and files cannot name";
 
-// The terms of the table, beside the operators of each family.
+// The terms of the table, beside the operators of each family: OpTerms without addresses.
+struct TermsRecord {
+  uint8_t work;  // which of `work`, from 1 on; 0: null
+  bool loads, named;
+};
 struct FamilyTerms {
   std::span<Op> ops;
-  const OpTerms* terms;
+  const TermsRecord* terms;
+  const WorkFunction* work;
 };
 std::vector<FamilyTerms> generated_terms();
 

@@ -28,7 +28,7 @@ Value run_checked(const Op& op, const Value* args) {
     ~Count() { --depth; }
   } count;
   SCONCE_CHECK(depth <= kDeepest, "operators call each other more than {} levels deep", kDeepest);
-  SCONCE_CHECK_AS(not_implemented, op.info.body, "{} has no body", op.qualified_name());
+  SCONCE_CHECK_AS(not_implemented, op.info.texts.body, "{} has no body", op.qualified_name());
   return require_body_runner(op).run_body(op, args);
 }
 

@@ -53,7 +53,7 @@ std::string merged_text(std::string_view text) {
 
 MethodOp::MethodOp(std::string_view text, std::string_view origin, MethodBody given)
     : CustomOp(merged_text(text), OpInfo{}), body(std::move(given)) {
-  set_text(&OpInfo::origin, origin);
+  set_text(&OpTexts::origin, origin);
   for (const Key key : kBackendKeys) set_kernel(key, SCONCE_BOXED_KERNEL(run_method));
 }
 

@@ -21,6 +21,7 @@ CustomOp::CustomOp(std::string_view text, const OpInfo& given)
                     "schema '{}' has two arguments called '{}'", text, arguments[i].name);
   }
   info.traits = given.traits;
+  info.dtypes = kLimitedAll;
   if (!arguments.empty() && !own_schema_.returns.empty() && own_schema_.name.ends_with('_')) {
     // f_(Tensor(a!) self, ...) -> Tensor(a!)
     const auto& alias = arguments[0].alias;
@@ -28,18 +29,20 @@ CustomOp::CustomOp(std::string_view text, const OpInfo& given)
       info.traits |= static_cast<uint32_t>(Trait::inplace);
     }
   }
-  set_text(&OpInfo::name, own_schema_.name);
-  set_text(&OpInfo::overload, own_schema_.overload);
-  set_text(&OpInfo::schema, text);
-  for (const char* OpInfo::* field : {&OpInfo::origin, &OpInfo::body, &OpInfo::derivatives, &OpInfo::doc}) {
-    if (given.*field) set_text(field, given.*field);
+  info.name = keep(own_schema_.name);
+  info.overload = keep(own_schema_.overload);
+  info.schema = keep(text);
+  for (const char* OpTexts::* field : {&OpTexts::origin, &OpTexts::body, &OpTexts::derivatives, &OpTexts::doc}) {
+    if (given.texts.*field) set_text(field, given.texts.*field);
   }
   parsed = &own_schema_;
 }
 
-void CustomOp::set_text(const char* OpInfo::* field, std::string_view text) {
+const char* CustomOp::keep(std::string_view text) {
   texts_.push_back(std::make_unique<std::string>(text));
-  info.*field = texts_.back()->c_str();
+  return texts_.back()->c_str();
 }
+
+void CustomOp::set_text(const char* OpTexts::* field, std::string_view text) { info.texts.*field = keep(text); }
 
 }  // namespace sconce

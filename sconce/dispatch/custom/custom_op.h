@@ -27,13 +27,15 @@ struct CustomOp : Op {
   CustomOp(const CustomOp&) = delete;
   CustomOp& operator=(const CustomOp&) = delete;
 
-  // Replaces a text of `info` (say &OpInfo::derivatives) by a copy of `text`.
-  void set_text(const char* OpInfo::* field, std::string_view text);
+  // Replaces a text (say &OpTexts::derivatives) by a copy of `text`.
+  void set_text(const char* OpTexts::* field, std::string_view text);
 
   // By key; read atomically, never freed once the operator is in the registry.
   const LibraryKernel* library_kernels[kKeys] = {};
 
  private:
+  const char* keep(std::string_view text);
+
   Schema own_schema_;
   std::vector<std::unique_ptr<std::string>> texts_;
 };

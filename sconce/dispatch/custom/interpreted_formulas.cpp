@@ -59,7 +59,7 @@ const Formulas* interpret_derivatives(const CustomOp& op) {
   SCONCE_CHECK_AS(value, schema.arguments.size() <= 32 && returns <= 32,
                   "{}: an operator with derivatives has at most 32 arguments and results", op.qualified_name());
   auto owned = std::make_unique<OwnedFormulas>();
-  for (const Derivative& d : split_derivatives(op.info.derivatives)) {
+  for (const Derivative& d : split_derivatives(op.texts().derivatives)) {
     auto code = std::make_unique<Interpreted>(Interpreted{&op, owned->all.size()});
     Formula formula{};
     size_t last = 0;
@@ -94,7 +94,7 @@ bool has_tensor(const std::vector<Argument>& arguments) {
 void make_differentiable(CustomOp& op) {
   const Schema& schema = op.schema();
   if (op.has_kernel(Key::autograd)) return;
-  if (op.info.derivatives) {
+  if (op.info.texts.derivatives) {
     op.info.formulas = interpret_derivatives(op);
     op.info.gradient = Gradient::formulas;
   } else if (op.has(Trait::compound) || !has_tensor(schema.arguments) || !has_tensor(schema.returns)) {

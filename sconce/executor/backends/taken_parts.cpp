@@ -29,6 +29,7 @@ const Op& part_operator() {
     made->info.name = "sconce::backend_part";
     made->info.overload = "";
     made->info.schema = "sconce::backend_part(...) -> ...";
+    made->info.dtypes = kLimitedAll;
     return made;
   }();
   return op;

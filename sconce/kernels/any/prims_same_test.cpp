@@ -22,7 +22,7 @@ TEST(Prims, HavePytorchsSchemas) {
     const Op* op = find_op(name);
     EXPECT_EQ(op == nullptr, left_out.contains(name)) << name;
     if (op) {
-      EXPECT_EQ(op->info.schema, line);
+      EXPECT_EQ(op->schema_text(), line);
     }
   }
   EXPECT_EQ(count, 126u);

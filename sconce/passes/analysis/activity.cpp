@@ -25,7 +25,7 @@ bool returns_tensors(const Schema& schema) {
 
 // Loops over elements that give integers or bools: they call no operators and have no formulas.
 bool gives_numbers(const Op& op) {
-  return op.info.gradient == Gradient::through && !op.info.body &&
+  return op.info.gradient == Gradient::through && !op.info.texts.body &&
          (op.has(Trait::pointwise) || op.has(Trait::reduction));
 }
 
@@ -251,7 +251,7 @@ bool is_differentiable(const ir::Node& node, const Activity& active) {
 }
 
 bool is_expandable(const ir::Node& node) {
-  return node.op() && node.op()->info.body && node.op()->info.gradient == Gradient::through &&
+  return node.op() && node.op()->info.texts.body && node.op()->info.gradient == Gradient::through &&
          has_differentiable_body(*node.op());
 }
 

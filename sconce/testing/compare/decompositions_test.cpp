@@ -42,7 +42,7 @@ bool is_decomposed(const Op& op) { return why_not_decomposed(op).empty(); }
 TEST(Decompositions, BecomeGraphs) {
   for (const Op* op : all_ops()) {
     if (is_decomposed(*op)) {
-      EXPECT_NE(passes::op_graphs()->decomposition(*op), nullptr) << op->info.schema;
+      EXPECT_NE(passes::op_graphs()->decomposition(*op), nullptr) << op->schema_text();
     }
   }
 }
@@ -160,12 +160,12 @@ TEST(Decompositions, CoverTheLeavesOfTheList) {
   size_t leaves = 0, closed = 0;
   for (const std::string& name : names_of_list()) {
     const Op* op = find_op(name);
-    if (!op || op->info.body || op->has(Trait::core) || has_expressions(*op) || !gives_tensors(*op)) continue;
+    if (!op || op->info.texts.body || op->has(Trait::core) || has_expressions(*op) || !gives_tensors(*op)) continue;
     const std::string_view reason = reason_for(*op);
     const bool ends = closure.outside(*op).empty();
     closed += ends;
     leaves += ends || reason.empty();
-    EXPECT_NE(ends, !reason.empty()) << op->info.schema << " ends in Core ATen: " << ends
+    EXPECT_NE(ends, !reason.empty()) << op->schema_text() << " ends in Core ATen: " << ends
                                      << ", reason not to: " << reason;
   }
   std::printf("leaves of the list, of plain tensors: %zu, of which %zu end in Core ATen\n", leaves, closed);
@@ -176,11 +176,11 @@ TEST(Decompositions, CoverTheLeavesOfTheList) {
 TEST(Decompositions, LetCompoundsEndInCore) {
   CoreClosure closure;
   size_t compounds = 0, closed = 0;
-  std::set<std::string_view> entries;
+  std::set<std::string> entries;
   std::map<std::string, std::vector<std::string>> blocked;  // by the operator that remains
   for (const Op* op : all_ops()) {
-    const std::string_view origin = op->info.origin ? op->info.origin : "";  // other tests define operators
-    if (!op->info.body || !origin.starts_with("ops/") || !has_tensors(*op)) continue;
+    const std::string origin = op->origin();  // other tests define operators
+    if (!op->info.texts.body || !origin.starts_with("ops/") || !has_tensors(*op)) continue;
     if (!entries.insert(origin).second) continue;  // a form of an entry
     ++compounds;
     const std::set<const Op*>& outside = closure.outside(*op);
@@ -198,7 +198,7 @@ TEST(Decompositions, LetCompoundsEndInCore) {
   // The list of reasons shrinks: each keeps a compound, or a leaf of Core ATen's own list, outside.
   for (const std::string& name : names_of_list()) {
     const Op* op = find_op(name);
-    if (op && !op->info.body && !closure.outside(*op).empty()) blocked[name];
+    if (op && !op->info.texts.body && !closure.outside(*op).empty()) blocked[name];
   }
   for (const Reason& r : kOutside) {
     const bool used = std::ranges::any_of(blocked, [&](const auto& each) { return each.first.starts_with(r.name); });

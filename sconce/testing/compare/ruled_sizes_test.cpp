@@ -46,10 +46,10 @@ TEST(ShapeRules, BecomeGraphs) {
   for (const Op* op : all_ops()) {
     if (!op->info.entry) continue;
     if (op->info.entry->shape) {
-      EXPECT_NE(passes::op_graphs()->shape(*op), nullptr) << op->info.schema;
+      EXPECT_NE(passes::op_graphs()->shape(*op), nullptr) << op->schema_text();
     }
     if (op->info.entry->scatter && op->has(Trait::view)) {
-      EXPECT_NE(passes::op_graphs()->scatter(*op), nullptr) << op->info.schema;
+      EXPECT_NE(passes::op_graphs()->scatter(*op), nullptr) << op->schema_text();
     }
   }
 }

@@ -189,7 +189,7 @@ FormulaGraph compile_formula(const Op& op, const Derivative& d) {
 class TableGraphs final : public passes::OpGraphs {
  public:
   const std::vector<FormulaGraph>* formulas(const Op& op) override {
-    if (!op.info.derivatives) return nullptr;
+    if (!op.info.texts.derivatives) return nullptr;
     const auto lock = lock_library();
     const auto [at, is_new] = formulas_.try_emplace(&op);
     auto& made = at->second;
@@ -204,9 +204,9 @@ class TableGraphs final : public passes::OpGraphs {
   }
 
   const ir::Graph* body(const Op& op) override {
-    if (!op.info.body || op.schema().is_mutable()) return nullptr;
+    if (!op.info.texts.body || op.schema().is_mutable()) return nullptr;
     return once(bodies_, op, [&] {
-      std::shared_ptr<ir::Graph> graph = compile_text(op, parse_body(op.info.body), parameters_of(op.schema()));
+      std::shared_ptr<ir::Graph> graph = compile_text(op, parse_body(op.texts().body), parameters_of(op.schema()));
       split_result(*graph, op.schema().returns.size());
       return graph;
     });
@@ -262,7 +262,7 @@ class TableGraphs final : public passes::OpGraphs {
     const auto lock = lock_library();
     if (const auto known = runnable_.find(&op); known != runnable_.end()) return known->second;
     passes::BodyGraph made;
-    const BodyText text = parse_body(op.info.body);
+    const BodyText text = parse_body(op.texts().body);
     made.place = text.place;
     made.graph = placed(text.place, [&] { return compile_text(op, text, parameters_of(op.schema())); });
     return runnable_.emplace(&op, std::move(made)).first->second;
@@ -278,7 +278,7 @@ class TableGraphs final : public passes::OpGraphs {
 
   static FormulaGraphs compile_formulas(const Op& op) {
     auto all = std::make_unique<std::vector<FormulaGraph>>();
-    for (const Derivative& d : split_derivatives(op.info.derivatives)) all->push_back(compile_formula(op, d));
+    for (const Derivative& d : split_derivatives(op.texts().derivatives)) all->push_back(compile_formula(op, d));
     return all;
   }
 

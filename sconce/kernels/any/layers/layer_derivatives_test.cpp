@@ -67,7 +67,7 @@ void check(const Call& call) {
   SCOPED_TRACE(call.op);
   const Op* op = find_op(call.op);
   ASSERT_NE(op, nullptr);
-  ASSERT_NE(op->info.derivatives, nullptr);
+  ASSERT_NE(op->texts().derivatives, nullptr);
   const std::vector<Value> raw = run(*op, call.args);
   const std::vector<Value> results = flat_results(raw);
   std::vector<Tensor> weights;
