@@ -141,7 +141,7 @@ void depthwise_pixels(const DepthwiseArgs<T>& args, int64_t channel) {
   auto run = [&]<int Pixels>(int64_t pixel) {
     const int64_t x0 = pixel * Stride - args.padding;
     const bool edge = x0 < 0 || x0 + (Pixels - 1) * Stride + Width > args.input_width;
-    if (edge || (Width > 5 && Pixels < 7)) {  // wide kernels rarely come here: one tile is enough code
+    if (edge || Pixels < 7) {  // the few pixels at the end of a row: one tile is enough code
       depthwise_tile<T, Stored, Width, Stride, Pixels, true>(args, channel, pixel);
     } else {
       depthwise_tile<T, Stored, Width, Stride, Pixels, false>(args, channel, pixel);
@@ -159,13 +159,13 @@ void depthwise_row(const DepthwiseArgs<T>& args) {
   auto whole = [&](int64_t channel) {
     if (unit && args.kernel_width == 3 && args.stride == 1) return depthwise_pixels<T, Stored, 3, 1>(args, channel);
     if (unit && args.kernel_width == 3 && args.stride == 2) return depthwise_pixels<T, Stored, 3, 2>(args, channel);
-    if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, Stored, 5, 1>(args, channel);
-    if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, Stored, 5, 2>(args, channel);
+    if constexpr (sizeof(T) == sizeof(float)) {  // doubles are rare: they have tiles of one width
+      if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, Stored, 5, 1>(args, channel);
+      if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, Stored, 5, 2>(args, channel);
 #if SCONCE_VECTOR_REGISTERS == 32
-    if constexpr (sizeof(T) == sizeof(float)) {
       if (unit && args.kernel_width == 7 && args.stride == 1) return depthwise_pixels<T, Stored, 7, 1>(args, channel);
-    }
 #endif
+    }
     depthwise_any<T, Stored>(args, channel);
   };
   int64_t channel = 0;
