@@ -30,6 +30,7 @@ set(separate_parts codegen/llvm codegen/cuda kernels/cuda connect/cuda python)
 #   set           optimised for   precompiled, beside the standard library
 #   plain         speed           -
 #   tensors       speed           Tensor
+#   small_tensors size            Tensor
 #   values        speed           Value and Op
 #   small_values  size            Value and Op
 #   programs      size            graphs and functions
@@ -37,9 +38,10 @@ set(separate_parts codegen/llvm codegen/cuda kernels/cuda connect/cuda python)
 #
 # For size: the compiler, readers and writers of files, optimisers, and the operators, which lead to kernels. They call
 # what is hot and are not hot themselves; they become half as large, and compile a quarter quicker.
-set(sets_for_size small_values programs operators)
+set(sets_for_size small_tensors small_values programs operators)
 set(precompiled_plain)
 set(precompiled_tensors <sconce/base/error.h> <sconce/tensor/tensor.h>)
+set(precompiled_small_tensors ${precompiled_tensors})
 set(precompiled_values <sconce/dispatch/op.h>)
 set(precompiled_small_values <sconce/dispatch/op.h>)
 set(precompiled_programs <sconce/ir/function.h>)
@@ -68,24 +70,44 @@ endfunction()
 
 # The precompiled headers stand apart, so that no folder waits for another.
 file(CONFIGURE OUTPUT pch.cpp CONTENT "// Only here so that precompiled headers have a source file.\n")
-foreach(set plain tensors values small_values programs operators)
+foreach(set plain tensors small_tensors values small_values programs operators)
   sconce_objects(pch_${set} ${set} "${CMAKE_CURRENT_BINARY_DIR}/pch.cpp")
 endforeach()
 
-# sconce_folder(SET FOLDER SOURCE...): the sources in sconce/FOLDER and below it, less what other folders have already
-# taken, and these.
+# sconce_sources(NAME SET FOLDER REGEX SOURCE...): the sources in sconce/FOLDER and below it whose path matches, less what
+# others have already taken, and these.
 set(taken_sources)
-function(sconce_folder set folder)
+function(sconce_sources name set folder regex)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/${folder}/*.cpp")
+  list(FILTER sources INCLUDE REGEX "/sconce/${folder}/${regex}")
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/kernels/cpu/simd/")
   foreach(part IN LISTS separate_parts)
     list(FILTER sources EXCLUDE REGEX "/sconce/${part}/")
   endforeach()
   list(REMOVE_ITEM sources ${taken_sources})
-  string(REPLACE "/" "_" name "${folder}")
   sconce_objects(${name} ${set} ${sources} ${ARGN})
   set(taken_sources ${taken_sources} ${sources} PARENT_SCOPE)
 endfunction()
+
+# sconce_folder(SET FOLDER SOURCE...): the sources in sconce/FOLDER and below it, and these.
+function(sconce_folder set folder)
+  string(REPLACE "/" "_" name "${folder}")
+  sconce_sources(${name} ${set} "${folder}" "" ${ARGN})
+  set(taken_sources ${taken_sources} PARENT_SCOPE)
+endfunction()
+
+# What is not hot in folders that are: kernels that lead to operators, to LAPACK or to vector loops and touch no elements
+# themselves, texts of values and types, definitions of custom operators. Loops over elements become 1.3 to 3 times as slow
+# when compiled for size, so no file that has some is here.
+sconce_sources(tensor_size small_tensors tensor "printing/")
+sconce_sources(types_size small_values types "(repr|script_text|type_parser)\\.cpp$")
+sconce_sources(dispatch_size small_values dispatch "(custom|printing)/|library\\.cpp$")
+sconce_sources(kernels_size small_tensors kernels
+  "(boxed|any/layers)/|cpu/linalg/(eigen|factor|lapack|lstsq|qr|solve|spectral|svd|cholesky|ldl)\\.cpp$|quantized/(boxed_values|classes|rearranging|rnn|views)\\.cpp$|cpu/fft/plan\\.cpp$|sparse/(construction|rearranging|sparse_tensors)\\.cpp$")
+sconce_sources(autograd_size small_tensors autograd "(anomaly|checkpoint|custom_function)\\.cpp$")
+sconce_sources(runtime_size small_values runtime "(fork|errors)\\.cpp$")
+sconce_sources(executor_size small_values executor "backends/")
+set(core_parts_for_size tensor_size types_size dispatch_size kernels_size autograd_size)
 
 # Vector loops: the same sources once per vector level of the architecture (SCONCE_LEVELS, flags.cmake), each in a
 # namespace of its own (v2, v3, v4), chosen at run time. They hold no inline functions of the standard library: the
@@ -123,6 +145,7 @@ sconce_folder(tensors kernels)
 sconce_folder(tensors autograd)
 # A kernel is declared by the table (generated/<family>_kernels.h): one with another signature is an error where it stands.
 target_compile_options(sconce_kernels PRIVATE -Werror=missing-declarations)
+target_compile_options(sconce_kernels_size PRIVATE -Werror=missing-declarations)
 set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/autograd/operators.cpp" PROPERTIES
   COMPILE_OPTIONS -Werror=missing-declarations)
 sconce_objects(operators operators ${SCONCE_GENERATED_SOURCES})
@@ -134,7 +157,7 @@ sconce_folder(values runtime)
 sconce_folder(programs serialization/file)
 sconce_folder(programs serialization/pickle)
 sconce_folder(programs serialization/tensors)
-sconce_folder(values serialization/code)
+sconce_folder(small_values serialization/code)
 sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
 # Of the whole.
 sconce_folder(small_values loops)
@@ -173,10 +196,10 @@ set(program_parts ir runtime_bytecode)
 foreach(folder file pickle tensors code lite)
   list(APPEND program_parts serialization_${folder})
 endforeach()
-set(core ${core_parts} operators connect_core)
-set(lite ${core_parts} runtime ${program_parts} operators connect_lite)
-set(whole ${core_parts} loops codegen codegen_joined executor runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
-    api operators connect_sconce)
+set(core ${core_parts} ${core_parts_for_size} operators connect_core)
+set(lite ${core_parts} runtime ${core_parts_for_size} runtime_size ${program_parts} operators connect_lite)
+set(whole ${core_parts} loops codegen codegen_joined executor runtime syntax ${core_parts_for_size} runtime_size executor_size
+    ${program_parts} runtime_plans optim passes lowering tracing frontend serialization api operators connect_sconce)
 # sconce_objects_of(VARIABLE PART...): their objects.
 function(sconce_objects_of variable)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:sconce_\\1>" OUTPUT_VARIABLE objects)
@@ -197,7 +220,7 @@ set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VE
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
   # The map is for tools/size.
   target_link_options(sconce PRIVATE -Wl,-O1 -Wl,-z,defs "-Wl,-Map=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libsconce.map")
-  # The tables of operators are pointers: packed, their relocations take 10 KB instead of 650.
+  # Tables are pointers: packed, their relocations take 20 KB instead of 900.
   include(CheckLinkerFlag)
   check_linker_flag(CXX -Wl,-z,pack-relative-relocs linker_packs_relocations)
   if(linker_packs_relocations)
