@@ -124,17 +124,16 @@ void scatter_rows(const Rows& rows, T* self, const int64_t* index, const T* src,
     });
   };
   // Threads must write to different places: rows do when each has its own part of self, else the elements of a row do
-  // (in ranges of whole cache lines).
-  if (rows.along_rows) {
-    parallel_for(rows.count, grain_for(2 * rows.length),
-                 [&](int64_t begin, int64_t end) { run(begin, end, 0, rows.length); });
-    return;
-  }
+  // (in ranges of whole cache lines). `run` is called in one place, so that there is one of it for each type.
   constexpr int64_t line = std::max<int64_t>(1, 64 / static_cast<int64_t>(sizeof(T)));
   const int64_t lines = rows.indexed_step == 0 ? 1 : (rows.length + line - 1) / line;
-  parallel_for(lines, grain_for(2 * rows.count * line), [&](int64_t begin, int64_t end) {
-    run(0, rows.count, begin * line, end == lines ? rows.length : end * line);
-  });
+  const bool by_rows = rows.along_rows;
+  parallel_for(by_rows ? rows.count : lines, grain_for(2 * (by_rows ? rows.length : rows.count * line)),
+               [&](int64_t begin, int64_t end) {
+                 const int64_t first = by_rows ? 0 : begin * line;
+                 const int64_t last = by_rows || end == lines ? rows.length : end * line;
+                 run(by_rows ? begin : 0, by_rows ? end : rows.count, first, last);
+               });
 }
 
 Tensor as_int64(const Tensor& index) { return to_dtype(index, DType::int64); }
