@@ -31,10 +31,10 @@ struct TailNodes {
 // `call_of(node)` is the loop call of a pointwise node that may be fused, or null.
 struct TailQuery {
   const Tape& tape;
-  NodeId node;                                    // the prepared one
-  const PreparedCall& call;                       // which is so
+  NodeId node;                        // the prepared one
+  const PreparedCall& call;           // which is so
   const std::vector<Numbers>& users;  // of each value
-  const std::vector<bool>& leaves;                // by value: it is part of the result, or somebody looks at its memory
+  const std::vector<bool>& leaves;    // by value: it is part of the result, or somebody looks at its memory
   const std::vector<std::unique_ptr<loops::LoopCall>>& loop_calls;  // by node
   const std::vector<bool>& taken;                                   // by node: it is in another tail
   const std::vector<bool>& views;                                   // by node: it only shows memory
