@@ -1,12 +1,24 @@
 #include "sconce/executor/plan_steps.h"
 
+#include "sconce/base/error.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/recorder.h"
-#include "sconce/loops/nest.h"
+#include "sconce/loops/nest_source.h"
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/execute.h"
 
 namespace sconce::executor {
+namespace {
+
+std::string source_of(const loops::Nest& nest, const std::string& name) {
+  try {
+    return loops::to_source(nest, name);
+  } catch (const Error& e) {
+    return "// " + name + ": " + e.what() + "\n";
+  }
+}
+
+}  // namespace
 
 PlanListing list_plan(std::span<Value> args, FunctionRef<Value(const runtime::RunOptions&)> run) {
   PlanListing listing;
@@ -29,7 +41,8 @@ PlanListing list_plan(std::span<Value> args, FunctionRef<Value(const runtime::Ru
   listing.arena_bytes = plan->arena_bytes();
   for (size_t i = 0; i < plan->steps().size(); ++i) {
     const loops::Nest* nest = plan->steps()[i].step->nest();
-    listing.steps.push_back({plan->step_text(i), nest ? to_string(*nest) : "", plan->sites(i)});
+    listing.steps.push_back({plan->step_text(i), nest ? to_string(*nest) : "", plan->sites(i),
+                             nest ? source_of(*nest, "nest_" + std::to_string(i)) : ""});
   }
   return listing;
 }

@@ -16,6 +16,7 @@ struct PlanStep {
   std::string text;         // as in PlanText
   std::string nest;         // the loop nest that it is, or that follows its call; empty: none
   std::vector<Site> sites;  // of the calls
+  std::string source;       // the nest as C++ (loops/nest_source.h), or a comment that says why there is none
 };
 
 struct PlanListing {

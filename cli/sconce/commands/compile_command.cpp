@@ -7,8 +7,14 @@
 #include "commands/commands.h"
 #include "files/inputs.h"
 #include "files/model_file.h"
+#include "sconce/base/error.h"
+#include "sconce/executor/plan_steps.h"
+#include "sconce/loops/nest_source.h"
+#include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/compiled/compile_calls.h"
 #include "sconce/serialization/compiled/compiled_file.h"
+#include "sconce/serialization/file/file_writer.h"
+#include "sconce/tensor/grad_mode.h"
 #include "text/json.h"
 #include "text/units.h"
 
@@ -19,7 +25,7 @@ struct Options {
   ModelOptions model;
   InputOptions inputs;
   std::vector<std::string> also;
-  std::string method, out;
+  std::string method, out, emit = "scx";
   bool eval = false, no_packed = false, json = false;
 };
 
@@ -47,8 +53,37 @@ ExampleCall further_call(const std::string& text) {
   return call;
 }
 
+// The loop nests of the call's plan, as a file of C++.
+int emit_source(const Options& o, const ModelFile& model, const jit::Function& method) {
+  CallValues inputs = read_inputs(o.inputs, model, o.method);
+  if (o.eval && model.module()) model.module()->eval();
+  const NoGrad without_gradients;
+  if (!method.self().is_none()) inputs.args.insert(inputs.args.begin(), method.self());
+  std::vector<Value> args = runtime::bind_call(method.function(), std::move(inputs.args), std::move(inputs.kwargs));
+  const executor::PlanListing plan = executor::list_plan(method.function(), std::move(args));
+  SCONCE_CHECK(!plan.steps.empty() || plan.why.empty(), "{}: {} has no plan for these inputs: {}", o.model.file,
+               method.name(), plan.why);
+  std::string text = fmt::format("// The loop nests of {}, by sconce compile --emit cpp.\n{}", method.qualified_name(),
+                                 loops::source_prelude());
+  size_t nests = 0;
+  for (const executor::PlanStep& step : plan.steps) {
+    if (step.source.empty()) continue;
+    text += "\n" + step.source;
+    ++nests;
+  }
+  FileWriter file(o.out);
+  file.write(text);
+  file.commit();
+  fmt::print("{}: {} of {} steps are loop nests, or have one behind them\n", o.out, nests, plan.steps.size());
+  return 0;
+}
+
 int run_compile(const Options& o) {
-  if (!o.out.ends_with(".scx")) throw UsageError(fmt::format("--out takes the name of a .scx file, got '{}'", o.out));
+  if (o.emit != "scx" && o.emit != "cpp") throw UsageError(fmt::format("--emit takes scx or cpp, got '{}'", o.emit));
+  if (o.emit == "cpp" && !o.out.ends_with(".cpp"))
+    throw UsageError(fmt::format("--out takes the name of a .cpp file for --emit cpp, got '{}'", o.out));
+  if (o.emit == "scx" && !o.out.ends_with(".scx"))
+    throw UsageError(fmt::format("--out takes the name of a .scx file, got '{}'", o.out));
   const ModelFile model(o.model);
   if (model.kind() == FileKind::compiled) throw UsageError(fmt::format("{}: is compiled already", model.file()));
   if (model.kind() == FileKind::lite)
@@ -57,6 +92,7 @@ int run_compile(const Options& o) {
                     "it was made from can be compiled",
                     model.file()));
   const jit::Function method = model.method(o.method);
+  if (o.emit == "cpp") return emit_source(o, model, method);
   CallValues inputs = read_inputs(o.inputs, model, o.method);
   std::vector<ExampleCall> calls{{std::move(inputs.args), std::move(inputs.kwargs)}};
   for (const std::string& text : o.also) calls.push_back(further_call(text));
@@ -88,7 +124,9 @@ Command add_compile_command(App app) {
   command.footer(std::string(kInputHelp) + kExamples);
   add_model_options(command, o->model);
   add_input_options(command, o->inputs);
-  command.add_option("-o,--out", o->out, "The file to write, OUT.scx").required().type_name("FILE");
+  command.add_option("-o,--out", o->out, "The file to write, OUT.scx, or OUT.cpp").required().type_name("FILE");
+  command.add_option("--emit", o->emit, "scx, or cpp: the loop nests of the program's plan as C++ source")
+      .type_name("KIND");
   command.add_option("--method", o->method, "What to compile; else forward, or the only function").type_name("NAME");
   command
       .add_option("--also", o->also,
