@@ -38,8 +38,8 @@ class EventStream {
     wake();
   }
 
-  // How many bytes, up to `size`, were copied. 0: there are none now, and `sleep` was called, with the stream's lock; or
-  // all have been taken, and at_end is set.
+  // How many bytes, up to `size`, were copied. 0: there are none now, and `sleep` was called, with the stream's lock;
+  // or all have been taken, and at_end is set.
   size_t take(char* to, size_t size, bool& at_end, FunctionRef<void()> sleep) {
     const std::scoped_lock lock(mutex_);
     const size_t count = std::min(size, text_.size() - taken_);

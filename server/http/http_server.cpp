@@ -21,12 +21,12 @@ namespace sconce::server {
 namespace {
 
 // Note [Threads of HTTP]
-// Each thread runs a daemon of libmicrohttpd of its own, by MHD_run_wait; all listen on one socket. So the threads are as many as
-// processors, and decide themselves when to sleep (Note [Spinning]).
+// Each thread runs a daemon of libmicrohttpd of its own, by MHD_run_wait; all listen on one socket. So the threads
+// are as many as processors, and decide themselves when to sleep (Note [Spinning]).
 //
-// libmicrohttpd 0.9.75 takes up to 128 events at a time, and when it got as many it waits for more before it looks at them: 128
-// connections that are ready at once would stand still until another one is. So a thread with many waits by itself,
-// and calls MHD_run, which waits for nothing.
+// libmicrohttpd 0.9.75 takes up to 128 events at a time, and when it got as many it waits for more before it looks at
+// them: 128 connections that are ready at once would stand still until another one is. So a thread with many waits by
+// itself, and calls MHD_run, which waits for nothing.
 constexpr size_t kMostEvents = 120;
 constexpr int kStopLooks = 5;       // milliseconds between looks whether all is over, when the server stops
 constexpr size_t kMostThreads = 8;  // unless more are asked for
@@ -60,7 +60,8 @@ struct Worker {
 };
 thread_local Worker* this_worker = nullptr;
 
-// Ends MHD_suspend_connection, by any thread. MHD_run_wait notices only when it is called again, so its thread is woken.
+// Ends MHD_suspend_connection, by any thread. MHD_run_wait notices only when it is called again, so its thread is
+// woken.
 void resume(MHD_Connection* c, const Worker& worker) {
   MHD_resume_connection(c);
   eventfd_write(worker.wake, 1);

@@ -35,8 +35,8 @@ class Router {
  public:
   explicit Router(Service& service, size_t max_body) : service_(service), max_body_(max_body) {}
 
-  // Calls `respond` once: before it returns, or later, by any thread. Gives what can be cancelled, if it is later, or if
-  // the response is a stream. Never throws.
+  // Calls `respond` once: before it returns, or later, by any thread. Gives what can be cancelled, if it is later, or
+  // if the response is a stream. Never throws.
   PendingPtr handle(HttpRequest request, std::function<void(HttpResponse)> respond);
 
  private:

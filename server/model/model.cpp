@@ -296,10 +296,10 @@ void Model::cancel(const JobPtr& job) {
   answer(job, Failure(Code::cancelled, "the client has gone"));
 }
 
-// Called with the lock. The load, and calls before there is a plan, need memory that later calls do not; and weights that
-// plans have packed would lie in memory twice. So it is given back, now and then, while no call runs: pages of the file that
-// nobody has written to, and of code, which are read again where they are needed; scratch memory; what allocators cache
-// (also for the thread that calls this: an instance, if there was one).
+// Called with the lock. The load, and calls before there is a plan, need memory that later calls do not; and weights
+// that plans have packed would lie in memory twice. So it is given back, now and then, while no call runs: pages of
+// the file that nobody has written to, and of code, which are read again where they are needed; scratch memory; what
+// allocators cache (also for the thread that calls this: an instance, if there was one).
 void Model::give_back_memory() {
   if (runs_ < give_back_at_ || busy_ > 0) return;
   give_back_at_ *= 3;
@@ -420,8 +420,8 @@ bool Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<
     int64_t rows = 0;
     for (const JobPtr& job : jobs) rows += std::max<int64_t>(job->rows, 1);
     {
-      // Operators pay only where something is counted. Time and cancel() end plans, loops and kernels without that, and a
-      // thread where operators pay runs no plans.
+      // Operators pay only where something is counted. Time and cancel() end plans, loops and kernels without that,
+      // and a thread where operators pay runs no plans.
       std::optional<BudgetScope> counted;
       std::optional<ActiveBudget> timed;
       if (batch->budget->counts())

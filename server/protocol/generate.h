@@ -12,10 +12,10 @@
 
 namespace sconce::server {
 
-// `input_datatype` gives the datatype of an input of this name, "ANY" when it is not known, and nothing for other names. A
-// member that is an input is a tensor, and so is every array; where its datatype is not known, that follows from the
-// elements: BYTES, BOOL, FP32 with a fraction or an exponent, INT64. Its shape is that of the array; a value by itself
-// is a tensor of one element. All other members are parameters. Throws Failure.
+// `input_datatype` gives the datatype of an input of this name, "ANY" when it is not known, and nothing for other
+// names. A member that is an input is a tensor, and so is every array; where its datatype is not known, that follows
+// from the elements: BYTES, BOOL, FP32 with a fraction or an exponent, INT64. Its shape is that of the array; a value
+// by itself is a tensor of one element. All other members are parameters. Throws Failure.
 InferRequest read_generate_request(std::string_view body,
                                    FunctionRef<std::string_view(const std::string& name)> input_datatype);
 

@@ -73,7 +73,8 @@ bool Generation::take(Answer answer) {
 
 void Generation::run() {
   for (;;) {
-    // Whether the answer came within infer(): then this loop goes on, else the thread that has the answer begins another.
+    // Whether the answer came within infer(): then this loop goes on, else the thread that has the answer begins
+    // another.
     enum : int { asking, returned, answered_more, answered_end };
     const auto state = std::make_shared<std::atomic<int>>(asking);
     try {

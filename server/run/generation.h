@@ -1,9 +1,10 @@
 // Generation: an iterative method, called again and again with what it returned. Each call is a response of a stream.
 //
 // Note [Generating methods]
-// A generating method returns a named tuple or a dict. Outputs that have the name of an argument are that argument of the
-// next call, the other arguments stay; the bool `done` ends it, and so does the number of calls that the request allows
-// (`max_steps`). Each call waits in the model's queue as any other, so that streams share the model, and their batches.
+// A generating method returns a named tuple or a dict. Outputs that have the name of an argument are that argument of
+// the next call, the other arguments stay; the bool `done` ends it, and so does the number of calls that the request
+// allows (`max_steps`). Each call waits in the model's queue as any other, so that streams share the model, and their
+// batches.
 #pragma once
 
 #include <functional>

@@ -35,9 +35,9 @@ class Service {
   Log& log() { return log_; }
   const ServiceSettings& settings() const { return settings_; }
 
-  // What a request for this model is answered with before anybody reads it, as far as that is known: its queue is full.
-  // Under overload most requests are refused, and the time that this takes is that of others; so it is not thrown. Throws
-  // Failure when there is no such model.
+  // What a request for this model is answered with before anybody reads it, as far as that is known: its queue is
+  // full. Under overload most requests are refused, and the time that this takes is that of others; so it is not
+  // thrown. Throws Failure when there is no such model.
   std::optional<Failure> refusal(const std::string& model, const std::string& version);
   // Lets a request run. The request's model may be "name:method", its parameter `method` names one, too. `done` is
   // called once, by any thread, unless this throws Failure.

@@ -1,9 +1,10 @@
-// Spinner: adaptive spinning. A thread that serves clients looks for the next request for a while before it sleeps, where
-// that has paid off.
+// Spinner: adaptive spinning. A thread that serves clients looks for the next request for a while before it sleeps,
+// where that has paid off.
 //
 // Note [Spinning]
-// To wake an idle processor takes tens of microseconds, more than all else that is done for a small model. So a thread that
-// has answered a request itself (Note [Short calls]: then no instance wants the processor) looks for the next one for kTime,
+// To wake an idle processor takes tens of microseconds, more than all else that is done for a small model. So a
+// thread that has answered a request itself (Note [Short calls]: then no instance wants the processor) looks for the
+// next one for kTime,
 // - if processors are left for the client and for instances: at most half of them have such threads at a time;
 // - if it was not in vain kMostMisses times before; then only once more in kRetryAfter times.
 #pragma once

@@ -1,5 +1,5 @@
-// Memory that threads keep as scratch (scratch.h), for programs that know when it is too much: a server, after the first
-// calls of a model, which need more than those that follow them.
+// Scratch memory that threads keep (scratch.h), given back: for programs that know when it is too much, as a server
+// after the first calls of a model, which need more than those that follow.
 #pragma once
 
 #include "sconce/base/export.h"
