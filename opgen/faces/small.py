@@ -68,9 +68,11 @@ def _function(op, family):
     sig = f"{'void' if places else result}({declare(params, named=False)})"
     tensors = " ".join(a.name for _, a in params if a.type in ("Tensor", "Tensor?"))
     name = cpp.string(f"{op.schema.namespace}::{op.schema.key}")
-    facts = f"{name}, {cpp.string(tensors)}, {records.limited.admitted(op.entry)}, {formats.taken(op.entry)}"
+    # Texts are variables: the linker drops those of a function that goes, while literals of a file stay together.
+    facts = f"name_of_op, names_of_tensors, {records.limited.admitted(op.entry)}, {formats.taken(op.entry)}"
     arguments = ", ".join([cpp.identifier(a.name) for _, a in params] + [f"{family.name}_kernels::{op.cpp_name}", "terms"])
-    return [declaration + " {", f"  static constexpr DirectTerms terms{{{facts}}};",
+    return [declaration + " {", f"  static constexpr char name_of_op[] = {name}, names_of_tensors[] = {cpp.string(tensors)};",
+            f"  static constexpr DirectTerms terms{{{facts}}};",
             f"  return DirectFunction<{sig}, {optional_tensors(params)}, {returned}>::call({arguments});", "}\n"]
 
 

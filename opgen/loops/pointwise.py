@@ -253,7 +253,10 @@ def selected_table(op, selection, declared):
             row.append(f"{owner}::{loops[c].function}")
         rows.append(at_level(level, "{" + ", ".join(row) + "},").strip())
     name = f"loops_{op.name}"
-    return [f"extern const PointwiseLoops {name};", f"const PointwiseLoops {name} = {{{_facts(op, loops)}, {{{' '.join(rows)}}}}};"]
+    # The name is a variable: the linker drops one that nothing uses, while literals of a file stay together.
+    title, _, facts = _facts(op, loops).partition(", ")
+    return [f"constexpr char name_of_{name}[] = {title};", f"extern const PointwiseLoops {name};",
+            f"const PointwiseLoops {name} = {{name_of_{name}, {facts}, {{{' '.join(rows)}}}}};"]
 
 
 def _row(loops, level):

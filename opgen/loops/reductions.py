@@ -225,8 +225,8 @@ def selected_table(op, selection, declared):
         rows.append(at_level(level, "{" + ", ".join(row) + "},").strip())
     states = len(op.accumulators) + op.counted
     name = f"reduce_{op.name}"
-    return [f"extern const ReduceLoops {name};",
-            f"const ReduceLoops {name} = {{{cpp.string(op.title.split('.')[0])}, {states}, {len(op.finish)}, {len(op.params)}, "
+    return [f"constexpr char name_of_{name}[] = {cpp.string(op.title.split('.')[0])};", f"extern const ReduceLoops {name};",
+            f"const ReduceLoops {name} = {{name_of_{name}, {states}, {len(op.finish)}, {len(op.params)}, "
             f"false, 0, {{{' '.join(rows)}}}}};"]
 
 
