@@ -462,6 +462,15 @@ class Kernels(unittest.TestCase):
             self.assertTrue(torch.equal(out.cpu(), mask.cpu().to(F32) / 0.75))
             self.assertAlmostEqual(mask.to(F32).mean().item(), 0.75, delta=0.07)
 
+    def test_least_squares(self):
+        for m, n in ((5, 3), (3, 5), (4, 4)):
+            for dtype in (F64, torch.complex128):
+                a, b = torch.randn(2, m, n).to(dtype), torch.randn(2, m, 2).to(dtype)
+                self.same(lambda a, b: list(torch.linalg.lstsq(a, b, driver="gels")), a, b)
+                self.same(lambda a, b: torch.linalg.lstsq(a, b, driver="gels").solution, a, b[..., 0])
+        with self.assertRaisesRegex(RuntimeError, "`driver` other than `gels` is not supported on CUDA"):
+            torch.linalg.lstsq(a.to("cuda"), b.to("cuda"), driver="gelsd")
+
     def test_fourier_transforms(self):
         for n in (1, 2, 7, 64, 67, 100, 1031, 2048, 2062):
             x = torch.complex(torch.randn(2, n), torch.randn(2, n))

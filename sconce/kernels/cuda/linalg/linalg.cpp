@@ -221,6 +221,33 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode) {
                                   : identity(batch, A.size(-2), q_columns, A.dtype(), A.device());
   return {placed(q.matrices(), q_spec), R};
 }
+// By QR, as PyTorch's on CUDA: A of full rank. A = Q R, or its adjoint where it has more columns than rows.
+std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, const Tensor& b,
+                                                        std::optional<double> rcond,
+                                                        std::optional<std::string_view> driver) {
+  const auto [spec, left_spec, rank_spec, values_spec] =
+      sconce::linalg_lstsq(on_meta(self), on_meta(b), rcond, driver.value_or("gels"));
+  SCONCE_CHECK(!driver || *driver == "gels", "torch.linalg.lstsq: `driver` other than `gels` is not supported on CUDA");
+  const Device device = self.device();
+  const bool vector = self.dim() - 1 == b.dim();
+  const int64_t m = self.size(-2), n = self.size(-1);
+  const Tensor y = vector ? sconce::unsqueeze(b, -1) : b;
+  Tensor x, left = sconce::zeros(left_spec.sizes(), left_spec.dtype(), {}, device);
+  if (spec.numel() == 0 || m == 0) {
+    x = sconce::zeros(spec.sizes(), self.dtype(), {}, device);
+  } else {
+    const auto [q, r] = sconce::linalg_qr(m >= n ? self : turned_over(self), "reduced");
+    x = m >= n ? sconce::linalg_solve_triangular(r, sconce::matmul(turned_over(q), y), true)
+               : sconce::matmul(q, sconce::linalg_solve_triangular(turned_over(r), y, false));
+    if (left.numel() > 0) {
+      const Tensor rest = sconce::abs(sconce::sub(sconce::matmul(self, x), y));
+      left = sconce::sum(sconce::mul(rest, rest), IntList({-2}));
+    }
+    if (vector) x = sconce::squeeze(x, -1);
+  }
+  return {placed(x, spec), left, empty_tensor(rank_spec.sizes(), DType::int64, device),
+          empty_tensor(values_spec.sizes(), values_spec.dtype(), device)};
+}
 Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
   const Tensor spec = sconce::linalg_householder_product(on_meta(input), on_meta(tau));
   if (spec.numel() == 0) return placed(input, spec);
