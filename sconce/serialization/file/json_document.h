@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/base/error.h"
+#include "sconce/serialization/file/json_text.h"
 
 namespace sconce {
 
@@ -19,7 +20,7 @@ class JsonDocument {
   JsonDocument(std::string_view text, const std::string& name) {
     try {
       Builder builder(root_, name);
-      Json::sax_parse(text.begin(), text.end(), &builder);
+      parse_json_text(text, &builder);
     } catch (...) {
       dismantle(root_);
       throw;

@@ -1,9 +1,9 @@
 #include "sconce/serialization/tensors/safetensors_header.h"
 
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "sconce/base/error.h"
+#include "sconce/serialization/file/json_text.h"
 
 namespace sconce {
 namespace {
@@ -128,7 +128,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, const std::str
   SCONCE_CHECK(text.starts_with('{'), "{}: the header is not a JSON object", file);
   SafetensorsHeader header;
   HeaderReader reader(header, file);
-  Json::sax_parse(text, &reader);
+  parse_json_text(text, &reader);
   return header;
 }
 
