@@ -29,6 +29,15 @@ struct Table {
   std::unordered_map<std::string_view, std::string_view> casts;  // names of conversions, by operator
 
   Table();
+  // Functions that every line of the table calls: the code of a line is a call.
+  void add_namespace(const char* path, const char* prefix, const char* library) {
+    namespaces[path] = {prefix, library};
+  }
+  void add(const char* path, Make make) { names[path] = std::move(make); }
+  void add_plain(const char* path, SugaredPtr (*make)(Emitter& e, const Range& at)) { add(path, make); }
+  void add_constant(const char* path, sconce::Value value) { constants[path] = std::move(value); }
+  void add_alias(const char* path, const char* other) { aliases[path] = other; }
+  void add_cast(const char* op, const char* path) { casts[op] = path; }
   void add_all(std::string_view path, std::string_view list, const std::function<Make(std::string_view)>& make) {
     for (size_t at = 0; at < list.size();) {
       const size_t end = std::min(list.find(' ', at), list.size());
@@ -44,26 +53,22 @@ Make operator_named(const std::string& op) {
 }
 
 Table::Table() {
-#define SCONCE_NAMESPACE(path, prefix, library) namespaces[path] = {prefix, library};
+#define SCONCE_NAMESPACE(path, prefix, library) add_namespace(path, prefix, library);
 #define SCONCE_OPERATORS(path, prefix, list) \
   add_all(path, list, [](std::string_view name) { return operator_named(std::string(prefix) + std::string(name)); });
-#define SCONCE_OPERATOR(path, op) names[path] = operator_named(op);
-#define SCONCE_MAGIC(path, magic, op) \
-  names[path] = [](Emitter&, const Range&) { return std::make_shared<MagicFunction>(magic, op); };
-#define SCONCE_TYPE(path, type, magic, op)                                                                \
-  names[path] = [](Emitter&, const Range&) { return std::make_shared<CastFunction>(type(), magic, op); }; \
-  casts[op] = path;
-#define SCONCE_FUNCTION(path, function) \
-  names[path] = [](Emitter&, const Range&) { return std::make_shared<LanguageFunction>(path, function); };
-#define SCONCE_ITERABLE(path, function) names[path] = [](Emitter&, const Range&) { return function(); };
-#define SCONCE_SPECIAL(path, form) \
-  names[path] = [](Emitter&, const Range&) { return std::make_shared<SpecialForm>(form); };
-#define SCONCE_RESULT(path, value) \
-  names[path] = [](Emitter&, const Range&) { return std::make_shared<ConstantFunction>(sconce::Value(value)); };
-#define SCONCE_LEGACY(path, dtype) \
-  names[path] = [](Emitter&, const Range&) { return std::make_shared<LegacyConstructor>(path, DType::dtype); };
-#define SCONCE_CONSTANT(path, value) constants[path] = sconce::Value(value);
-#define SCONCE_ALIAS(path, other) aliases[path] = other;
+#define SCONCE_OPERATOR(path, op) add(path, operator_named(op));
+#define SCONCE_PLAIN(path, made) add_plain(path, [](Emitter&, const Range&) -> SugaredPtr { return made; });
+#define SCONCE_MAGIC(path, magic, op) SCONCE_PLAIN(path, std::make_shared<MagicFunction>(magic, op))
+#define SCONCE_TYPE(path, type, magic, op)                              \
+  SCONCE_PLAIN(path, std::make_shared<CastFunction>(type(), magic, op)) \
+  add_cast(op, path);
+#define SCONCE_FUNCTION(path, function) SCONCE_PLAIN(path, std::make_shared<LanguageFunction>(path, function))
+#define SCONCE_ITERABLE(path, function) SCONCE_PLAIN(path, function())
+#define SCONCE_SPECIAL(path, form) SCONCE_PLAIN(path, std::make_shared<SpecialForm>(form))
+#define SCONCE_RESULT(path, value) SCONCE_PLAIN(path, std::make_shared<ConstantFunction>(sconce::Value(value)))
+#define SCONCE_LEGACY(path, dtype) SCONCE_PLAIN(path, std::make_shared<LegacyConstructor>(path, DType::dtype))
+#define SCONCE_CONSTANT(path, value) add_constant(path, sconce::Value(value));
+#define SCONCE_ALIAS(path, other) add_alias(path, other);
 #define SCONCE_EXCEPTIONS(list)                                                    \
   add_all("", list, [](std::string_view name) -> Make {                            \
     return [qualified = "builtins." + std::string(name)](Emitter&, const Range&) { \
@@ -74,6 +79,7 @@ Table::Table() {
 #undef SCONCE_NAMESPACE
 #undef SCONCE_OPERATORS
 #undef SCONCE_OPERATOR
+#undef SCONCE_PLAIN
 #undef SCONCE_MAGIC
 #undef SCONCE_TYPE
 #undef SCONCE_FUNCTION
