@@ -132,6 +132,7 @@ Value::Value(Device v)
 
 Value::Value(std::complex<double> v) : Value(new ComplexBox(v), Tag::complex) {}
 Value::Value(std::string_view v) : Value(new StringBox(v), Tag::string) {}
+// NOLINTNEXTLINE(performance-unnecessary-value-param): a handle
 Value::Value(Generator v) : Value(v.ref().leak(), Tag::generator) {}
 Value::Value(IntList v) : Value(list_of(int_type(), v)) {}
 Value::Value(ListRef<double> v) : Value(list_of(float_type(), v)) {}

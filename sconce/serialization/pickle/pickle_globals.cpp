@@ -22,7 +22,7 @@ void need(const Args& args, size_t from, size_t to) {
 
 const Value& need_tuple(const Value& v) {
   SCONCE_CHECK(v.is_tuple(), "needs a tuple of sizes");
-  return v;
+  return v;  // NOLINT(bugprone-return-const-ref-from-parameter): the caller's, which outlives the call
 }
 
 std::vector<int64_t> ints_of(const Value& v) {

@@ -65,7 +65,7 @@ void LargeBlocks::add(void* data, size_t bytes) {
   piece->data = static_cast<char*>(data);
   piece->bytes = bytes;
   used_.emplace(data, piece.get());
-  piece.release();
+  static_cast<void>(piece.release());  // its owner is the table now
 }
 
 void LargeBlocks::give_back(void* data) noexcept {

@@ -87,7 +87,7 @@ Difference compare_values(const std::vector<T>& got, const std::vector<T>& expec
 std::vector<double> sorted_reals(const Tensor& tensor) {
   std::vector<double> values;
   visit_every_dtype(tensor.dtype(), [&]<class T>() {
-    for (const T& v : elements<T>(tensor)) values.push_back(magnitude(comparable(v)));
+    for (const T v : elements<T>(tensor)) values.push_back(magnitude(comparable(v)));
   });
   std::sort(values.begin(), values.end());
   return values;

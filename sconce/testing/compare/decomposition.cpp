@@ -61,7 +61,7 @@ Matrix scale_columns(Matrix a, const std::vector<Complex>& factors) {
 std::vector<Complex> numbers(const Tensor& tensor) {
   return visit_dtype(tensor.dtype(), [&]<class T>() {
     std::vector<Complex> result;
-    for (const T& v : elements<T>(tensor)) {
+    for (const T v : elements<T>(tensor)) {
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
         result.emplace_back(to_float(v));
       else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, Complex>)

@@ -22,7 +22,7 @@ void add_real(double v) { add(std::isnan(v) ? 0x7ff8000000000000 : std::bit_cast
 void add_elements(const Tensor& t) {
   for (const int64_t n : t.sizes()) add(static_cast<uint64_t>(n));
   visit_every_dtype(t.dtype(), [&]<class T>() {
-    for (const T& v : elements<T>(t)) {
+    for (const T v : elements<T>(t)) {
       if constexpr (requires { v.imag(); }) {
         add_real(static_cast<double>(v.real()));
         add_real(static_cast<double>(v.imag()));

@@ -44,6 +44,7 @@ template <class T>
 bool same_numbers(const T* a, const T* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are what has to be equal
     if (std::memcmp(a + i, b + i, sizeof(T)) != 0) return false;
   }
   return true;

@@ -35,7 +35,7 @@ CaseFile CaseFile::open(const std::string& path) {
   return file;
 }
 
-CaseFile CaseFile::parse(std::string bytes, const std::string& path) {
+CaseFile CaseFile::parse(const std::string& bytes, const std::string& path) {
   CaseFile file;
   file.path_ = path;
   file.tensors_ = SafetensorsFile::parse(std::move(bytes), path);

@@ -20,7 +20,7 @@ class CaseFile {
  public:
   // Throws Error with the path and the reason when the file is corrupt or holds no list of cases.
   static CaseFile open(const std::string& path);
-  static CaseFile parse(std::string bytes, const std::string& path);
+  static CaseFile parse(const std::string& bytes, const std::string& path);
 
   const std::string& path() const { return path_; }
   size_t size() const;

@@ -210,7 +210,6 @@ void HostileValues::fill(const Tensor& t) {
 
 Tensor HostileValues::strided(const std::vector<int64_t>& sizes, DType dtype) {
   std::vector<int64_t> strides = dense_strides(sizes);
-  std::vector<int64_t> shown = sizes;
   int64_t offset = 0;
   const uint64_t kind = below(100);
   const size_t rank = sizes.size();
@@ -236,12 +235,12 @@ Tensor HostileValues::strided(const std::vector<int64_t>& sizes, DType dtype) {
       strides = {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
     }
   }
-  const auto needed = extent(shown, strides);
+  const auto needed = extent(sizes, strides);
   if (!needed) return strided({2, 3}, dtype);
   const Placement placement = chance(70) ? Placement::end : Placement::begin;
   const size_t bytes = static_cast<size_t>(*needed == 0 ? 0 : *needed + offset) * item_size(dtype);
-  Tensor t = chance(20) && offset == 0 ? empty_strided_tensor(shown, strides, dtype)
-                                       : make_tensor(guarded_storage(bytes, dtype, placement), dtype, shown, strides,
+  Tensor t = chance(20) && offset == 0 ? empty_strided_tensor(sizes, strides, dtype)
+                                       : make_tensor(guarded_storage(bytes, dtype, placement), dtype, sizes, strides,
                                                      *needed == 0 ? 0 : offset);
   fill(t);
   return t;
