@@ -8,6 +8,8 @@
     selected/selection.txt      what the three hold, for a reader
 """
 
+import functools
+import pathlib
 import re
 
 from .. import cpp, formats
@@ -76,16 +78,36 @@ def _function(op, family):
             f"  return DirectFunction<{sig}, {optional_tensors(params)}, {returned}>::call({arguments});", "}\n"]
 
 
+_KERNELS = pathlib.Path(__file__).resolve().parents[2] / "sconce/kernels"
+
+
+@functools.cache
+def _calls(source):
+    """Operators that a source of kernels calls."""
+    return frozenset(re.findall(r"\bsconce::(\w+)\(", (_KERNELS / source).read_text()))
+
+
+def _called(entry, chosen_formats):
+    """Names that an operator may call with tensors of a format: those of its body, those of its kernels for formats."""
+    called = set(re.findall(r"\b(\w+)\(", entry.get("body") or ""))
+    sources = [*(entry.get("kernel") or {}).values()] if entry.kind == "leaf" else []
+    for source in sources + [entry.get(f) for f in chosen_formats if formats.has_kernel(entry, f)]:
+        source = str(source).partition(":")[0]
+        if source.split("/")[0] in chosen_formats and source.endswith(".cpp"):
+            called |= _calls(source)
+    return called
+
+
 def _with_formats(operators, selection):
-    """The selection with what its compound operators call and what has a kernel of its own for a selected format: a call
-    with such a tensor goes to the record."""
+    """The selection with what its operators call and what has a kernel of its own for a selected format: a call with such a
+    tensor goes to the record."""
     by_name = {}
     for o in operators:
         by_name.setdefault(o.schema.name, []).append(o)
     chosen, seen = {id(o): o for o in selection.operators}, set()
     left = [o for o in selection.operators]
     while left:
-        for called in set(re.findall(r"\b(\w+)\(", left.pop().entry.get("body") or "")) - seen:
+        for called in _called(left.pop().entry, selection.formats) - seen:
             seen.add(called)
             for o in by_name.get(called, ()):
                 left.append(o)
