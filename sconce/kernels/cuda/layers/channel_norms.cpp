@@ -99,19 +99,22 @@ Three batch_norm_backward_of(const Tensor& grad_out, const Tensor& input, const 
       train ? sconce::view(sconce::to(save_invstd, compute), {-1})
             : sconce::rsqrt(sconce::add(sconce::view(sconce::to(running_var, compute), {-1}), Scalar(eps)));
   const Dims dims = others(input);
-  const Tensor centred = sconce::mul(sconce::sub(x, beside(mean, input)), beside(invstd, input));
-  const Tensor sums = sconce::sum(g, dims), products = sconce::sum(sconce::mul(g, centred), dims);
+  const Tensor centred = sconce::sub(x, beside(mean, input));
+  const Tensor sums = sconce::sum(g, dims), products = sconce::mul(sconce::sum(sconce::mul(g, centred), dims), invstd);
   Tensor for_input, for_weight, for_bias;
   if (mask[0]) {
-    Tensor d = g;
-    if (train) {
-      const auto n = static_cast<double>(input.numel() / mean.numel());
-      d = sconce::sub(sconce::sub(g, beside(sconce::div(sums, Scalar(n)), input)),
-                      sconce::mul(centred, beside(sconce::div(products, Scalar(n)), input)));
-    }
     const Tensor scale =
         weight.defined() ? sconce::mul(invstd, sconce::view(sconce::to(dense(weight), compute), {-1})) : invstd;
-    for_input = sconce::to(sconce::mul(d, beside(scale, input)), input.dtype());
+    // scale (g - mean of g - centred invstd (mean of products)): g and `centred`, each times a number of its channel.
+    if (train) {
+      const auto n = static_cast<double>(input.numel() / mean.numel());
+      const Tensor share = sconce::div(scale, Scalar(-n));
+      const Tensor rest = sconce::addcmul(beside(sconce::mul(sums, share), input), centred,
+                                          beside(sconce::mul(sconce::mul(products, invstd), share), input));
+      for_input = sconce::to(sconce::addcmul(rest, g, beside(scale, input)), input.dtype());
+    } else {
+      for_input = sconce::to(sconce::mul(g, beside(scale, input)), input.dtype());
+    }
   }
   const DType kept = weight.defined() ? weight.dtype() : input.dtype();
   if (mask[1]) for_weight = sconce::to(products, kept);

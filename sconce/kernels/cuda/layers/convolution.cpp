@@ -169,9 +169,8 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
                                                         IntList padding, IntList dilation, bool transposed, IntList,
                                                         int64_t groups, ListRef<bool> output_mask) {
   const auto conjugate = [](const Tensor& t) { return is_complex(t.dtype()) ? sconce::conj_physical(t) : t; };
-  const Tensor grad = dense(grad_output), x = dense(conjugate(input)), w = conjugate(weight);
   Tensor for_input, for_weight, for_bias;
-  if (may_convolve(input.dtype()) && grad.numel() != 0 && input.numel() != 0) {
+  if (may_convolve(input.dtype()) && grad_output.numel() != 0 && input.numel() != 0) {
     const Tensor there = laid_out(input), kernel = laid_out(weight), given = laid_out(grad_output);
     if (output_mask[0]) {
       const Tensor made = sconce::empty_like(there);
@@ -186,19 +185,22 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
         for_weight = made;
     }
   }
-  const Geometry g = transposed ? geometry_of(grad, x, weight, stride, padding, dilation, groups)
-                                : geometry_of(x, grad, weight, stride, padding, dilation, groups);
+  const Geometry g = transposed ? geometry_of(grad_output, input, weight, stride, padding, dilation, groups)
+                                : geometry_of(input, grad_output, weight, stride, padding, dilation, groups);
   if (output_mask[0] && !for_input.defined()) {
     for_input = empty_tensor(input.sizes(), input.dtype(), input.device());
+    const Tensor grad = dense(grad_output), w = conjugate(weight);
     if (for_input.numel() != 0)
       transposed ? image_to_places(g, grad, w, for_input) : places_to_image(g, grad, w, for_input);
   }
-  if (output_mask[1] && !for_weight.defined())
+  if (output_mask[1] && !for_weight.defined()) {
+    const Tensor grad = dense(grad_output), x = dense(conjugate(input));
     for_weight = transposed ? weight_gradient(g, grad, x, weight) : weight_gradient(g, x, grad, weight);
+  }
   if (output_mask[2]) {
     Dims others = {0};
-    for (int64_t d = 2; d < grad.dim(); ++d) others.push_back(d);
-    for_bias = sconce::sum(grad, others);
+    for (int64_t d = 2; d < grad_output.dim(); ++d) others.push_back(d);
+    for_bias = sconce::sum(grad_output, others);
   }
   return {for_input, for_weight, for_bias};
 }
