@@ -74,8 +74,8 @@ foreach(set plain tensors small_tensors values small_values programs operators)
   sconce_objects(pch_${set} ${set} "${CMAKE_CURRENT_BINARY_DIR}/pch.cpp")
 endforeach()
 
-# sconce_sources(NAME SET FOLDER REGEX SOURCE...): the sources in sconce/FOLDER and below it whose path matches, less what
-# others have already taken, and these.
+# sconce_sources(NAME SET FOLDER REGEX SOURCE...): the sources in sconce/FOLDER and below it whose path matches, less
+# what others have already taken, and these.
 set(taken_sources)
 function(sconce_sources name set folder regex)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/${folder}/*.cpp")
@@ -96,9 +96,9 @@ function(sconce_folder set folder)
   set(taken_sources ${taken_sources} PARENT_SCOPE)
 endfunction()
 
-# What is not hot in folders that are: kernels that lead to operators, to LAPACK or to vector loops and touch no elements
-# themselves, texts of values and types, definitions of custom operators. Loops over elements become 1.3 to 3 times as slow
-# when compiled for size, so no file that has some is here.
+# What is not hot in folders that are: kernels that lead to operators, to LAPACK or to vector loops and touch no
+# elements themselves, texts of values and types, definitions of custom operators. Loops over elements become 1.3 to 3
+# times as slow when compiled for size, so no file whose time goes into them is here.
 sconce_sources(tensor_size small_tensors tensor "printing/")
 sconce_sources(types_size small_values types "(repr|script_text|type_parser)\\.cpp$")
 sconce_sources(dispatch_size small_values dispatch "(custom|printing)/|library\\.cpp$")
@@ -223,9 +223,9 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
   # Tables are pointers: packed, their relocations take 20 KB instead of 900.
   include(CheckLinkerFlag)
   set(pack_relocations -Wl,-z,pack-relative-relocs)
-  # LLVM's linker makes one function of those that are equal, which are 3 % of the library: instances of templates for types
-  # that are laid out alike, forms of operators. Addresses of functions are compared only where the functions differ (the
-  # kernels load_device and refuse, the thunk no_box, two passes).
+  # LLVM's linker makes one function of those that are equal, which are 3 % of the library: instances of templates for
+  # types that are laid out alike, forms of operators. Addresses of functions are compared only where the functions
+  # differ (the kernels load_device and refuse, the thunk no_box, two passes).
   find_program(SCONCE_LLD NAMES ld.lld-19 ld.lld)
   if(SCONCE_LLD)
     file(REAL_PATH "${SCONCE_LLD}" lld)

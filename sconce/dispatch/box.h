@@ -177,7 +177,8 @@ using ArgumentTypes =
              std::optional<ListRef<Scalar>>>;
 
 // Typed call onto a boxed kernel, which is rare: code that all signatures share does the work. Argument i becomes a
-// Value as its type does, number types[i] of ArgumentTypes. `aliased` results are dropped: the caller has the arguments.
+// Value as its type does, number types[i] of ArgumentTypes. `aliased` results are dropped: the caller has the
+// arguments.
 SCONCE_API SCONCE_COLD std::vector<Value> call_boxed(const Op& op, const char* kernel, KeySet keys,
                                                      const uint8_t* types, const void* const* arguments, size_t count);
 

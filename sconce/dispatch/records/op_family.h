@@ -2,13 +2,13 @@
 // operator, and deflated text.
 //
 // Note [Records]
-// An Op has a slot for every key and a pointer for every text: 250 bytes of addresses and zeros, of which a library file
-// would hold one copy and the loader relocate another. So generated operators stand in zeroed memory, which takes no
-// place in a file, and make_ops fills them in from their records when the library is loaded, before any other
+// An Op has a slot for every key and a pointer for every text: 232 bytes of addresses and zeros, of which a library
+// file would hold one copy and the loader relocate another. So generated operators stand in zeroed memory, which takes
+// no place in a file, and make_ops fills them in from their records when the library is loaded, before any other
 // initialiser of it or of a program runs: at that time there is one thread, and nothing is allocated. What only some
 // calls ask for, schemas and the texts of bodies, derivatives and documentation, is inflated per family when somebody
-// first reads one (Op::schema_text, Op::texts). Their addresses are fixed from the beginning, so that whether there is a
-// text can be asked without inflating any.
+// first reads one (Op::schema_text, Op::texts). Their addresses are fixed from the beginning, so that whether there is
+// a text can be asked without inflating any.
 //
 // Custom operators and those of small libraries are Ops without a family, with texts that are there.
 #pragma once

@@ -1,5 +1,5 @@
-// JSON parser: events of a text, by nlohmann's parser for texts alone. Its own sax_parse also reads CBOR and four other binary
-// formats, 25 KB of code that the linker cannot tell to be unused.
+// JSON parser: events of a text, by nlohmann's parser for texts alone. Its own sax_parse also reads CBOR and four other
+// binary formats, 25 KB of code that the linker cannot tell to be unused.
 //
 // Includes nlohmann/json: for .cpp files only.
 #pragma once
@@ -9,7 +9,8 @@
 
 namespace sconce {
 
-// Calls `sax` (nlohmann::json_sax) for what the whole text has. False where `sax` said so, or for a text that is not JSON.
+// Calls `sax` (nlohmann::json_sax) for what the whole text has. False where `sax` said so, or for a text that is not
+// JSON.
 template <class Sax>
 bool parse_json_text(std::string_view text, Sax* sax) {
   auto input = nlohmann::detail::input_adapter(text.begin(), text.end());
