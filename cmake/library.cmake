@@ -220,26 +220,13 @@ set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VE
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
   # The map is for tools/size.
   target_link_options(sconce PRIVATE -Wl,-O1 -Wl,-z,defs "-Wl,-Map=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libsconce.map")
+  # Not lld's --icf=all, which would take 3 %: it folds functions of the vector loops, which have no tables for unwinding,
+  # with others that exceptions pass through, and the process ends there (the test fuzz_table shows it).
   # Tables are pointers: packed, their relocations take 20 KB instead of 900.
   include(CheckLinkerFlag)
-  set(pack_relocations -Wl,-z,pack-relative-relocs)
-  # LLVM's linker makes one function of those that are equal, which are 3 % of the library: instances of templates for
-  # types that are laid out alike, forms of operators. Addresses of functions are compared only where the functions
-  # differ (the kernels load_device and refuse, the thunk no_box, two passes).
-  find_program(SCONCE_LLD NAMES ld.lld-19 ld.lld)
-  if(SCONCE_LLD)
-    file(REAL_PATH "${SCONCE_LLD}" lld)
-    cmake_path(GET lld PARENT_PATH lld_folder)  # g++ looks for "ld.lld" there
-    set(fold_functions -fuse-ld=lld "-B${lld_folder}" -Wl,--icf=all -Wl,-O2)  # -O2: texts may share their ends
-    check_linker_flag(CXX "${fold_functions};${pack_relocations};-Wl,--fatal-warnings" linker_folds_functions)  # lld 14 warns
-  endif()
-  if(linker_folds_functions)
-    target_link_options(sconce PRIVATE ${fold_functions} ${pack_relocations})
-  else()
-    check_linker_flag(CXX ${pack_relocations} linker_packs_relocations)
-    if(linker_packs_relocations)
-      target_link_options(sconce PRIVATE ${pack_relocations})
-    endif()
+  check_linker_flag(CXX -Wl,-z,pack-relative-relocs linker_packs_relocations)
+  if(linker_packs_relocations)
+    target_link_options(sconce PRIVATE -Wl,-z,pack-relative-relocs)
   endif()
 endif()
 endif()
