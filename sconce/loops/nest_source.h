@@ -1,5 +1,5 @@
-// C++ source of a nest: the loops as a function of plain C++, for reading, and for other compilers. Sizes and strides are
-// arguments, as they are in kernels.
+// C++ source of a nest: the loops as a function of plain C++, for reading, and for other compilers. Sizes and strides
+// are arguments, as they are in kernels.
 //
 //   // nest [64, 32]: relu, neg
 //   extern "C" void nest_0(void* const* buffers, const int64_t* sizes, const int64_t* const* strides) {

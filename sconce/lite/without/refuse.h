@@ -1,6 +1,6 @@
-// Code of dtypes that a small library was built without (docs/small.md). Where a selection lists dtypes, the objects of this
-// folder for those that it leaves out are linked before the kernels: each defines functions and tables again that are
-// weak there, as ones that throw Error. What the kernels have for the dtype is then reached by nothing, and goes.
+// Code of dtypes that a small library was built without (docs/small.md). Where a selection lists dtypes, the objects of
+// this folder for those that it leaves out are linked before the kernels: each defines functions and tables again that
+// are weak there, as ones that throw Error. What the kernels have for the dtype is then reached by nothing, and goes.
 //
 // A refusal unwinds through the code that calls it: vector code has no tables for that, so a name of vector code may
 // stand here only if vector code does not call it itself.
@@ -49,7 +49,8 @@ SCONCE_AT_EACH_LEVEL(template <int to, int from>
 
 namespace lite {
 
-// Instances of all conversions from and to a dtype: [[gnu::used]] constinit const auto conversions = refused_conversions<N>();
+// Instances of all conversions from and to a dtype:
+// [[gnu::used]] constinit const auto conversions = refused_conversions<N>();
 template <int number>
 constexpr auto refused_conversions() {
   return []<size_t... i>(std::index_sequence<i...>) {

@@ -19,7 +19,8 @@ struct PickleConstructor {
   Value (*make)(const std::vector<Value>& args, PickleContext& context);
 };
 
-// Sparse and quantised tensors. Weak (base/weak.h): a small library that was built without the format has others in their place.
+// Sparse and quantised tensors. Weak (base/weak.h): a small library that was built without the format has others in
+// their place.
 Value rebuild_sparse(const std::vector<Value>& args, PickleContext& context);
 Value rebuild_quantized(const std::vector<Value>& args, PickleContext& context);
 

@@ -1,5 +1,5 @@
-// Vector code of convolutions beside that of products, at the level of given kernels. Tables apart from MatrixKernels: a
-// small library links those that something names, so one that only multiplies has no convolutions, and one without
+// Vector code of convolutions beside that of products, at the level of given kernels. Tables apart from MatrixKernels:
+// a small library links those that something names, so one that only multiplies has no convolutions, and one without
 // gradients none of theirs.
 #pragma once
 

@@ -145,8 +145,9 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
   }
 }
 
-// Software prefetching: the tiles of rows that meet one panel of b fetch the panel after it, a share each, so that memory
-// is read all the time. The processor's own prefetching stops at every page, and hurries during the first tile alone.
+// Software prefetching: the tiles of rows that meet one panel of b fetch the panel after it, a share each, so that
+// memory is read all the time. The processor's own prefetching stops at every page, and hurries during the first tile
+// alone.
 template <class T>
 class NextPanel {
  public:

@@ -275,8 +275,8 @@ TEST(Gemm, SeveralBlocks) {
   }
 }
 
-// Panels that were packed beforehand meet groups of rows, one after the other: several groups, blocks along k, blocks of
-// columns, rows that lie one behind the other and such that collide in the cache.
+// Panels that were packed beforehand meet groups of rows, one after the other: several groups, blocks along k, blocks
+// of columns, rows that lie one behind the other and such that collide in the cache.
 TEST(Gemm, PackedPanelsMeetGroupsOfRows) {
   for (int level : levels()) {
     for (DType dtype : floats) {

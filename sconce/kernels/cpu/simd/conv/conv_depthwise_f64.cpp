@@ -1,4 +1,5 @@
-// Depthwise convolutions, and those of small groups, for double; a file of its own, so that a small library without float64 links none.
+// Depthwise convolutions, and those of small groups, for double; a file of its own, so that a small library without
+// float64 links none.
 #include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/simd/conv/conv_depthwise.h"
 #include "sconce/kernels/cpu/simd/conv/conv_depthwise_gradient.h"

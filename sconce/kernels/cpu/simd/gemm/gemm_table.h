@@ -1,6 +1,7 @@
 // GEMM micro-kernels of one instruction set, as tables of functions, one for float and one for double. The drivers
-// above (gemm.cpp, conv.cpp) are compiled once and call these. What convolutions need beside products, and what gradients
-// need beside them, has tables of its own: a small library links only those that something names (docs/small.md).
+// above (gemm.cpp, conv.cpp) are compiled once and call these. What convolutions need beside products, and what
+// gradients need beside them, has tables of its own: a small library links only those that something names
+// (docs/small.md).
 #pragma once
 
 #include <cstdint>
