@@ -1,4 +1,4 @@
-"""Runs the programs of programs_*.py twice, eagerly and compiled, and compares all that a caller could see.
+"""Runs the programs of programs/ twice, eagerly and compiled, and compares all that a caller could see.
 
 A program is a function with calls: `@program(lambda: (t(3), 2), lambda: (t(4), 2))`. A file of programs does not import the library;
 load() runs its text with these names, so that one text serves Sconce and PyTorch:
@@ -21,7 +21,7 @@ import sys
 import types
 import warnings
 
-FOLDER = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).parent / "programs"
 FILES = sorted(path.name for path in FOLDER.glob("programs_*.py"))
 
 
