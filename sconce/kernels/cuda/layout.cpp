@@ -1,5 +1,6 @@
 #include "sconce/kernels/cuda/layout.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 

@@ -33,7 +33,7 @@ Program::Program(std::string_view source, ProgramOptions options) : impl_(std::m
   impl_->state->load = options.load;
   if (options.load) impl_->state->archive_version = kNewestArchiveVersion;
   impl_->state->constants = options.constants;
-  define(source, std::move(options));
+  define(source, options);
 }
 Program::~Program() = default;
 Program::Program(Program&&) noexcept = default;
