@@ -390,7 +390,7 @@ class Http(Case):
 
     def test_load_tool(self):
         url = f"http://127.0.0.1:{self.server.port}"
-        done = subprocess.run([SCONCE, "load", url, "--model", "net", "--input", "x=1x4", "--rate", "200", "--concurrency", "4", "--duration", "1s", "--warm-up", "0s",
+        done = subprocess.run([SCONCE, "load", url, "--model", "net", "--input", "x=1x4", "--rate", "200", "--duration", "1s", "--warm-up", "0s",
                                "--svg", "plot.svg", "--json"], cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         result = json.loads(done.stdout)
