@@ -14,8 +14,9 @@ namespace sconce::executor {
 namespace {
 
 // Whether a result is what the tape says; nothing looks at those that are undefined there.
-bool gives(const Tensor& t, const Tensor& expected) {
-  return !expected.defined() || (t.defined() && is_plain(t) && same_geometry(t, expected));
+bool gives(const Tensor& t, const Tensor& expected, Device device) {
+  return !expected.defined() ||
+         (t.defined() && is_plain(t) && same_geometry(t, expected) && t.device().type == device.type);
 }
 
 }  // namespace
@@ -29,7 +30,9 @@ CallStep::CallStep(const TapeNode& node, const Tape& tape, size_t args)
   for (const ValueId r : node.results) {
     const bool is_first = r != kNone && tape.blocks[tape.block_of(r)].first == r;
     results_.push_back({r, is_first ? tape.block_of(r) : kNone});
-    if (tape.check_results) expected_.push_back(r == kNone ? Tensor() : tape.twin(r));
+    if (!tape.check_results) continue;
+    expected_.push_back(r == kNone ? Tensor() : tape.twin(r));
+    devices_.push_back(r == kNone ? Device() : tape.values[r].device);
   }
 }
 
@@ -57,7 +60,7 @@ void CallStep::run(Frame& frame) const {
   }
   size_t at = 0;
   const auto keep = [&](const Tensor& t) {
-    SCONCE_CHECK(expected_.empty() || (at < expected_.size() && gives(t, expected_[at])),
+    SCONCE_CHECK(expected_.empty() || (at < expected_.size() && gives(t, expected_[at], devices_[at])),
                  "{} gives another tensor than the compiled file says", op_->qualified_name());
     const Result& r = results_[at++];
     if (r.value == kNone) return;

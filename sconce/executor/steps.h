@@ -32,6 +32,7 @@ class CallStep final : public Step {
   size_t args_;
   bool is_boxed_;                 // moves from its arguments
   std::vector<Tensor> expected_;  // on Meta, one per result; empty: nobody asks
+  std::vector<Device> devices_;   // of them
 };
 
 class NestStep final : public Step {

@@ -114,12 +114,14 @@ Row measure(const std::string& file, int threads, const Options& o) {
   row.file = file;
   row.threads = threads;
   start_threads(threads);
-  const Device device = chosen_device(o.device);
+  const Device chosen = chosen_device(o.device);
   ModelOptions options = o.model;
   options.file = file;
+  options.device_index = chosen.index;
   const double start = now();
   const ModelFile model(options);
   row.load = now() - start;
+  const Device device = device_of_program(model, o.device, chosen);
   CallValues inputs = read_inputs(o.inputs, model, o.method);
   move_to_device(model, inputs, device);
   row.first = timed_call(model, o, inputs, device);

@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "files/inputs.h"
 #include "files/model_file.h"
+#include "files/run_device.h"
 #include "sconce/base/error.h"
 #include "sconce/executor/plan_steps.h"
 #include "sconce/loops/nest_source.h"
@@ -25,7 +26,7 @@ struct Options {
   ModelOptions model;
   InputOptions inputs;
   std::vector<std::string> also;
-  std::string method, out, emit = "scx";
+  std::string method, out, device, emit = "scx";
   bool eval = false, no_packed = false, json = false;
 };
 
@@ -34,17 +35,20 @@ constexpr const char* kDescription =
     "that\n"
     "it made, with its weights. The file loads without compiling anything, and gives the program's bits. It is good "
     "for\n"
-    "inputs of the same dtypes and sizes, and the same numbers. OUT is written whole or not at all.";
+    "inputs of the same dtypes and sizes, on the same kind of device, and the same numbers. OUT is written whole or "
+    "not at\n"
+    "all.";
 constexpr const char* kExamples =
     "Examples:\n"
     "  sconce compile resnet18.pt -o resnet18.scx --random 1x3x224x224\n"
     "  sconce compile resnet18.pt -o resnet18.scx --random 1x3x224x224 --also 8x3x224x224\n"
     "  sconce compile net.py -o net.scx --module 'Net(4)' --eval x.npy\n"
+    "  sconce compile resnet18.pt -o resnet18.scx --random 1x3x224x224 --device cuda\n"
     "  sconce run resnet18.scx cat.png --image-size 224x224";
 
 // "8x3x224x224" or "2x16:int64,2x16": random tensors for one more call.
-ExampleCall further_call(const std::string& text) {
-  ExampleCall call;
+CallValues further_call(const std::string& text) {
+  CallValues call;
   for (size_t from = 0; from <= text.size();) {
     const size_t end = std::min(text.find(',', from), text.size());
     call.args.emplace_back(random_tensor(text.substr(from, end - from)));
@@ -84,6 +88,11 @@ int run_compile(const Options& o) {
     throw UsageError(fmt::format("--out takes the name of a .cpp file for --emit cpp, got '{}'", o.out));
   if (o.emit == "scx" && !o.out.ends_with(".scx"))
     throw UsageError(fmt::format("--out takes the name of a .scx file, got '{}'", o.out));
+  const Device device = chosen_device(o.device);
+  if (o.emit == "cpp" && device.type != DeviceType::cpu)
+    throw UsageError(
+        "--emit cpp writes loops of the CPU, and --device asks for another one; SCONCE_LOGS=+kernels shows "
+        "texts of a device");
   const ModelFile model(o.model);
   if (model.kind() == FileKind::compiled) throw UsageError(fmt::format("{}: is compiled already", model.file()));
   if (model.kind() == FileKind::lite)
@@ -94,9 +103,14 @@ int run_compile(const Options& o) {
   const jit::Function method = model.method(o.method);
   if (o.emit == "cpp") return emit_source(o, model, method);
   CallValues inputs = read_inputs(o.inputs, model, o.method);
-  std::vector<ExampleCall> calls{{std::move(inputs.args), std::move(inputs.kwargs)}};
-  for (const std::string& text : o.also) calls.push_back(further_call(text));
   if (o.eval && model.module()) model.module()->eval();
+  move_to_device(model, inputs, device);
+  std::vector<ExampleCall> calls{{std::move(inputs.args), std::move(inputs.kwargs)}};
+  for (const std::string& text : o.also) {
+    CallValues further = further_call(text);
+    move_inputs(further, device);
+    calls.push_back({std::move(further.args), std::move(further.kwargs)});
+  }
   compile_to_file(*model.unit(), method.self(), method.self().is_none() ? method.qualified_name() : method.name(),
                   calls, o.out, {.packed_weights = !o.no_packed});
   struct stat info{};
@@ -133,6 +147,7 @@ Command add_compile_command(App app) {
                   "Compiles for random tensors of these shapes, too: one call, tensors separated by commas; repeatable")
       .type_name("SHAPE,...")
       .allow_extra_args(false);
+  add_device_option(command, o->device);
   command.add_flag("--no-packed-weights", o->no_packed,
                    "Leaves out the second form of weights, which makes loading quick and the file large");
   command.add_flag("--eval", o->eval, "Leaves training mode");

@@ -101,8 +101,11 @@ int run(const Options& o) {
   if (o.top_given && o.top.count < 1) throw UsageError(fmt::format("--top takes a number from 1, got {}", o.top.count));
   if (!o.top.labels.empty() && o.top.count == 0) throw UsageError("--labels needs --top");
   if (!o.out.empty()) check_output_path(o.out);
-  const Device device = chosen_device(o.device);
-  const ModelFile model(o.model);
+  const Device chosen = chosen_device(o.device);
+  ModelOptions options = o.model;
+  options.device_index = chosen.index;
+  const ModelFile model(options);
+  const Device device = device_of_program(model, o.device, chosen);
   CallValues inputs = read_inputs(o.inputs, model, o.method);
   move_to_device(model, inputs, device);
   start_threads(o.threads);

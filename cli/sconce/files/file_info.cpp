@@ -168,6 +168,7 @@ void add_compiled(FileInfo& info, const FileBytesPtr& file) {
   try {
     info.version = Records(file).version();
     const CompiledInfo content = describe_compiled(file);
+    if (content.device != DeviceType::cpu) info.details = "for " + to_string(Device{content.device});
     info.methods.push_back(content.function);
     for (const CompiledInfo::Weight& c : content.constants) {
       TensorInfo t{c.name, "", c.dtype, c.shape, 1, c.bytes};

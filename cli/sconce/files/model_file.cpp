@@ -45,14 +45,15 @@ void add_model_options(App command, ModelOptions& o) {
   add_ops_option(command, o.libraries);
 }
 
-Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
+Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite, int8_t device_index) {
   if (lite && kind == FileKind::torchscript && !has_bytecode(Records(file)))
     throw UsageError(fmt::format("{}: --lite: the archive has no bytecode; sconce convert {} FILE.ptl writes some",
                                  file->name(), file->name()));
   if (lite && (kind == FileKind::exported_program || kind == FileKind::compiled))
     throw UsageError(fmt::format("{}: --lite: {} {} has no bytecode", file->name(),
                                  kind == FileKind::compiled ? "a" : "an", kind_name(kind)));
-  const LoadOptions options = load_options();
+  LoadOptions options = load_options();
+  options.device_index = device_index;
   if (lite || kind == FileKind::lite) return load_lite_archive(file, options);
   if (kind == FileKind::compiled) return load_compiled(file, options);
   if (kind == FileKind::package) return load_package(file, {}, options);
@@ -104,7 +105,8 @@ void ModelFile::load(const ModelOptions& options) {
       if (!options.module.empty())
         throw UsageError(fmt::format("--module builds a module of program text; {} is a {}", file_, kind_name(kind_)));
       {
-        Archive archive = load_program(bytes, kind_, options.lite);
+        Archive archive = load_program(bytes, kind_, options.lite, options.device_index);
+        device_ = archive.device;
         unit_ = std::move(archive.unit);
         module_.emplace(unit_, std::move(archive.module));
         extra_files_ = std::move(archive.extra_files);

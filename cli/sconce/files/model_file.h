@@ -22,6 +22,7 @@ struct ModelOptions {
   std::vector<std::string> libraries;  // --ops
   std::optional<uint64_t> seed;        // before anything is built or read
   bool lite = false;                   // bytecode rather than code, where an archive has both
+  int8_t device_index = -1;            // of a compiled file for a device: which one
 };
 // FILE, --module, --ops, --seed and --lite; FILE is required.
 void add_model_options(App command, ModelOptions& options);
@@ -30,8 +31,8 @@ void add_ops_option(App command, std::vector<std::string>& libraries);
 // Loads libraries of custom operators. Throws Error naming the one that cannot be loaded.
 void load_libraries(const std::vector<std::string>& libraries);
 
-// The module in a .pt, .ptl, .pt2 or .scx file; `lite` as above. Throws Error.
-Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite = false);
+// The module in a .pt, .ptl, .pt2 or .scx file; `lite` and `device_index` as above. Throws Error.
+Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite = false, int8_t device_index = -1);
 
 class ModelFile {
  public:
@@ -43,6 +44,8 @@ class ModelFile {
 
   const std::string& file() const { return file_; }
   FileKind kind() const { return kind_; }
+  // Of a compiled file: where it was put.
+  Device device() const { return device_; }
   // Empty for program text without --module.
   const std::optional<jit::Module>& module() const { return module_; }
   const jit::UnitPtr& unit() const { return unit_; }
@@ -64,6 +67,7 @@ class ModelFile {
 
   std::string file_;
   FileKind kind_ = FileKind::unknown;
+  Device device_;
   jit::UnitPtr unit_;
   std::optional<jit::Module> module_;
   jit::ExtraFiles extra_files_;

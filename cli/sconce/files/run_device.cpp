@@ -95,9 +95,22 @@ void move_to_device(const ModelFile& model, CallValues& inputs, Device device) {
   if (device.type == DeviceType::cpu) return;
   check_operators(model, device);
   if (model.module()) model.module()->to(device);
+  move_inputs(inputs, device);
+}
+
+void move_inputs(CallValues& inputs, Device device) {
   const auto move = [&](const Tensor& t) { return moved(t, device); };
   for (Value& v : inputs.args) v = map_tensors(v, move);
   for (auto& [name, v] : inputs.kwargs) v = map_tensors(v, move);
+}
+
+Device device_of_program(const ModelFile& model, const std::string& text, Device chosen) {
+  if (model.kind() != FileKind::compiled || model.device() == chosen) return chosen;
+  if (text.empty()) return model.device();
+  throw UsageError(
+      fmt::format("{}: is compiled for {}, and --device asks for {}; sconce compile --device makes a file "
+                  "for it",
+                  model.file(), to_string(model.device()), to_string(chosen)));
 }
 
 void wait_for_device(Device device) {

@@ -19,6 +19,11 @@ Device chosen_device(const std::string& text);
 
 // Moves a program and its inputs. Throws Error that names all operators of the program that have no kernel there.
 void move_to_device(const ModelFile& model, CallValues& inputs, Device device);
+void move_inputs(CallValues& inputs, Device device);
+
+// Where a program that was loaded runs: `chosen`, or where a compiled file belongs if the option's text is empty.
+// Throws UsageError for a compiled file that belongs elsewhere.
+Device device_of_program(const ModelFile& model, const std::string& text, Device chosen);
 
 // Waits until the device has done what it was asked to.
 void wait_for_device(Device device);

@@ -27,7 +27,7 @@ class Gpu : public ::testing::Test {
   void SetUp() override {
     if (const std::string why = cuda::start(); !why.empty()) GTEST_SKIP() << "no CUDA device: " << why;
     static const size_t decomposed = add_decomposed_kernels(DeviceType::cuda);
-    ASSERT_GT(decomposed, 0u);
+    static_cast<void>(decomposed);  // 0 where another test was first
   }
 };
 

@@ -19,6 +19,9 @@ std::optional<DeviceAttention> attention_of(const Tape& tape, const TapeNode& sc
       rows.nest.sizes.size() != 2)
     return std::nullopt;
   const ValueId q = scores.uses[0].value, k = scores.uses[1].value, v = product.uses[1].value;
+  for (const ValueId each : {q, k, v}) {
+    if (!(tape.values[each].device == tape.device)) return std::nullopt;
+  }
   const Tensor &query = tape.twin(q), &key = tape.twin(k), &value = tape.twin(v), &made = tape.twin(product.results[0]);
   DeviceAttention found;
   codegen::AttentionNest& n = found.nest;

@@ -15,30 +15,38 @@ std::string joined(const Items& items, F&& text) {
 
 }  // namespace
 
-std::string argument_text(const Value& v) {
+// Meta tensors may be asked for what a call of the CPU gives.
+DeviceType own_device(const Tensor& t) { return t.is_meta() ? DeviceType::cpu : t.device().type; }
+
+std::string argument_text(const Value& v, const DeviceOfTensor& device_of) {
+  const auto text = [&](const Value& item) { return argument_text(item, device_of); };
   switch (v.tag()) {
-    case Tag::tensor:
+    case Tag::tensor: {
+      const DeviceType device = device_of(v.to_tensor());
       return std::string(dtype_name(v.to_tensor().dtype())) + " [" +
-             joined(v.to_tensor().sizes(), [](int64_t size) { return std::to_string(size); }) + "]";
+             joined(v.to_tensor().sizes(), [](int64_t size) { return std::to_string(size); }) + "]" +
+             (device == DeviceType::cpu ? "" : " on " + to_string(Device{device}));
+    }
     case Tag::list:
-      return "[" + joined(v.to_list().values(), argument_text) + "]";
+      return "[" + joined(v.to_list().values(), text) + "]";
     case Tag::tuple:
-      return "(" + joined(v.to_tuple().items, argument_text) + ")";
+      return "(" + joined(v.to_tuple().items, text) + ")";
     case Tag::dict:
       return "{" +
              joined(v.to_dict().items(),
-                    [](const auto& item) { return argument_text(item.first) + ": " + argument_text(item.second); }) +
+                    [&](const auto& item) { return text(item.first) + ": " + text(item.second); }) +
              "}";
     default:
       return v.repr();
   }
 }
 
-std::string call_text(const Value& args, const std::vector<std::string>& names) {
+std::string call_text(const Value& args, const std::vector<std::string>& names, const DeviceOfTensor& device_of) {
   const std::vector<Value>& items = args.to_tuple().items;
   std::string all;
   for (size_t i = 0; i < items.size(); ++i)
-    all += (i ? ", " : "") + (i < names.size() ? names[i] : std::to_string(i)) + ": " + argument_text(items[i]);
+    all +=
+        (i ? ", " : "") + (i < names.size() ? names[i] : std::to_string(i)) + ": " + argument_text(items[i], device_of);
   return "(" + all + ")";
 }
 

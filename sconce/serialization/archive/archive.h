@@ -22,6 +22,7 @@ struct Archive {
   std::shared_ptr<ir::CompilationUnit> unit;  // the functions and classes; compiled, may be shared by threads
   Value module;                               // the root object
   int version = 0;
+  Device device;  // of a compiled file: where its constants are, and its arguments belong
   std::vector<std::pair<std::string, std::string>> extra_files;  // name, content
   // Operators that its code calls and that do not exist: a call throws Error, which names them all, and can be saved
   // no more.
@@ -34,6 +35,7 @@ struct LoadOptions {
   bool strict = false;       // throws Error when an operator is missing, even if it would never be called
   bool trust = false;        // __setstate__ may call every operator, not only those that the table marks as `loads`
   Limits limits;             // in place of the defaults of load_budget.h
+  int8_t device_index = -1;  // of a compiled file for a device: which one; the thread's current one
 };
 
 // Throws Error (or CompileError, for the code) with the file's name and what is wrong.

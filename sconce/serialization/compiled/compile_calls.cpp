@@ -6,12 +6,15 @@
 #include <unordered_set>
 
 #include "sconce/base/error.h"
+#include "sconce/codegen/device_maker.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/probe.h"
 #include "sconce/executor/record_call.h"
 #include "sconce/passes/freeze/freeze_module.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/compiled/compiled_file.h"
+#include "sconce/tensor/backend.h"
+#include "sconce/tensor/copy.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"
@@ -82,11 +85,19 @@ Output tree_of(const Value& v, uint32_t& next) {
   }
 }
 
+// Its elements one behind the other, in the host's memory.
+Tensor host_elements(const Tensor& t) {
+  if (t.device().type == DeviceType::cpu) return call_op("aten::contiguous", {Value(t)})[0].to_tensor();
+  const Tensor here = empty_tensor(t.sizes(), t.dtype(), Device());
+  copy_tensor(here, t);
+  return here;
+}
+
 bool same_bits(const Tensor& a, const Tensor& b) {
-  if (!same_geometry(a, b)) return false;
-  const Value x = call_op("aten::contiguous", {Value(a)})[0], y = call_op("aten::contiguous", {Value(b)})[0];
-  return a.numel() == 0 ||
-         std::memcmp(x.to_tensor().data(), y.to_tensor().data(), static_cast<size_t>(a.numel()) * a.item_size()) == 0;
+  if (!same_geometry(a, b) || !(a.device() == b.device())) return false;
+  if (a.numel() == 0) return true;
+  const Tensor x = host_elements(a), y = host_elements(b);
+  return std::memcmp(x.data(), y.data(), static_cast<size_t>(a.numel()) * a.item_size()) == 0;
 }
 
 bool same_bits(const Value& a, const Value& b) {
@@ -113,15 +124,16 @@ bool same_bits(const Value& a, const Value& b) {
   }
 }
 
-// Whether a tape that was read has its tensors where the recorded one has them. The reader asks Meta tensors, the
-// recorder the memory itself.
+// Whether a tape that was read has its tensors where the recorded one has them: in which memory, on which device. The
+// reader asks Meta tensors, the recorder the memory itself.
 bool same_memory(const Tape& recorded, const Tape& read) {
   std::vector<BlockId> blocks(recorded.blocks.size(), kNone);
   const auto same = [&](ValueId a, ValueId b) {
     if (a == kNone || b == kNone) return a == b;
     const TapeValue &x = recorded.values[a], &y = read.values[b];
     if (blocks[x.block] == kNone) blocks[x.block] = y.block;
-    return blocks[x.block] == y.block && x.offset == y.offset && same_geometry(x.twin, y.twin);
+    return blocks[x.block] == y.block && x.offset == y.offset && same_geometry(x.twin, y.twin) &&
+           x.device.type == y.device.type;
   };
   for (size_t n = 0; n < recorded.nodes.size(); ++n) {
     const TapeNode &x = recorded.nodes[n], &y = read.nodes[n];
@@ -158,21 +170,50 @@ class Names {
   std::map<const void*, std::string> names_;
 };
 
-std::vector<uint8_t> random_state() {
+// Of the CPU's generator, and of that of a device that plans are made for.
+struct RandomState {
+  std::vector<uint8_t> host;
+  uint64_t drawn = 0;
+};
+
+RandomState random_state(Device device) {
+  RandomState state;
+  if (const codegen::DeviceMaker* maker = codegen::find_device_maker(device.type)) state.drawn = maker->drawn(device);
   GeneratorImpl& g = *default_generator().impl();
   const std::lock_guard lock(g.mutex);
-  return g.state();
+  state.host = g.state();
+  return state;
 }
-void set_random_state(const std::vector<uint8_t>& state) {
+void set_random_state(const RandomState& state, Device device) {
+  if (const codegen::DeviceMaker* maker = codegen::find_device_maker(device.type))
+    maker->set_drawn(device, state.drawn);
   GeneratorImpl& g = *default_generator().impl();
   const std::lock_guard lock(g.mutex);
-  g.set_state(state);
+  g.set_state(state.host);
+}
+
+// The device that a tensor of a value is on, the CPU if there is none elsewhere.
+Device device_of(const Value& v) {
+  Device found;
+  const auto look = [&](const Value& item) {
+    if (const Device d = device_of(item); d.type != DeviceType::cpu) found = d;
+  };
+  if (v.is_tensor()) return v.to_tensor().device();
+  if (v.is_list() && v.to_list().is_tensors()) {
+    for (const Value& item : v.to_list().values()) look(item);
+  } else if (v.is_tuple()) {
+    for (const Value& item : v.to_tuple().items) look(item);
+  } else if (v.is_dict()) {
+    v.to_dict().for_each([&](const Value&, const Value& item) { look(item); });
+  }
+  return found;
 }
 
 // A call with what came of it.
 struct Recorded {
   std::vector<Value> args;  // without self
-  std::vector<uint8_t> random;
+  RandomState random;
+  Device device;
   Value result;
 };
 
@@ -195,7 +236,12 @@ class Compiler {
     std::vector<Value> bound = runtime::bind_call(function_, std::move(args), std::move(kwargs));
     Recorded recorded;
     recorded.args.assign(bound.begin() + (self_.is_none() ? 0 : 1), bound.end());
-    recorded.random = random_state();
+    // What the call draws where it is given no tensor of a device.
+    if (codegen::find_device_maker(DeviceType::cuda)) recorded.device = resolve_device(DeviceType::cuda);
+    for (const Value& v : recorded.args) {
+      if (const Device d = device_of(v); d.type != DeviceType::cpu) recorded.device = d;
+    }
+    recorded.random = random_state(recorded.device);
     RecordedCall run = record_call(function_, bound);
     SCONCE_CHECK_AS(not_implemented, run.tape, "{}() cannot be compiled: {}", made_.name, run.why);
     SCONCE_CHECK_AS(not_implemented, run.guards == 0,
@@ -208,11 +254,22 @@ class Compiler {
     for (const Value& v : recorded.args) program.args.push_back(tree_of(v, next));
     SCONCE_ASSERT(next == run.tape->inputs.size());
     program.tape = std::move(*run.tape);
+    if (const Device device = program.tape.device; device.type != DeviceType::cpu) {
+      SCONCE_CHECK_AS(not_implemented, made_.device.type == DeviceType::cpu || made_.device == device,
+                      "{}() cannot be compiled: calls are on the devices {} and {}", made_.name,
+                      to_string(made_.device), to_string(device));
+      SCONCE_CHECK_AS(not_implemented, codegen::find_device_maker(device.type),
+                      "{}() cannot be compiled: there are no compiled files for device {}", made_.name,
+                      to_string(device));
+      made_.device = device;
+    }
     for (const TapeBlock& block : program.tape.blocks) {
       if (block.kind != TapeBlock::Kind::constant) continue;
       const bool is_known = std::any_of(made_.constants.begin(), made_.constants.end(),
                                         [&](const NamedConstant& c) { return c.tensor.is_same(block.constant); });
-      if (!is_known) made_.constants.push_back({names_.of(block.constant), block.constant});
+      if (!is_known)
+        made_.constants.push_back(
+            {names_.of(block.constant), block.constant, block.constant.device().type != DeviceType::cpu});
     }
     const std::string text = signature_text(made_, program);
     for (const Program& other : made_.programs)
@@ -228,16 +285,18 @@ class Compiler {
     CompiledFunction read = read_records(records, path);
     for (size_t i = 0; i < made_.programs.size(); ++i)
       SCONCE_CHECK_AS(not_implemented, same_memory(made_.programs[i].tape, read.programs[i].tape),
-                      "{}() cannot be compiled: an operator shares memory here otherwise than on Meta", made_.name);
+                      "{}() cannot be compiled: an operator has its result in other memory, or on another device, "
+                      "than its arguments say",
+                      made_.name);
     const Archive archive = make_archive(std::move(read), path, uint64_t{1} << 40);
     ir::Function& method = *ir::find_method(archive.module.to_object().type(), made_.name);
     for (Recorded& call : calls_) {
-      set_random_state(call.random);
+      set_random_state(call.random, call.device);
       std::vector<Value> args{archive.module};
       for (const Value& v : call.args) args.push_back(v);
       SCONCE_ASSERT(same_bits(runtime::run(method, args), call.result));
     }
-    if (packed) records.packed = packed_content(records.data);
+    if (packed && made_.device.type == DeviceType::cpu) records.packed = packed_content(records.data);
     return records;
   }
 

@@ -22,6 +22,9 @@ struct CompiledFileOptions {
   bool packed_weights = true;
 };
 
+// The device of a call's tensors is that of the file (the module has to be there, too): the file is put on the same
+// kind of device when it is loaded.
+//
 // Freezes the module (None: `method` is a function of the unit), so that attributes are constants, runs `method` once
 // with each of the calls, and writes what it did. The file is read again and run before this returns: its results have
 // the bits of the recorded ones. Throws Error: for a module in training mode, and when a call cannot be repeated by a

@@ -17,6 +17,7 @@
 #include "sconce/serialization/compiled/program_writer.h"
 #include "sconce/serialization/file/load_budget.h"
 #include "sconce/serialization/file/zip_writer.h"
+#include "sconce/tensor/backend.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::compiled {
@@ -40,13 +41,24 @@ const char* end_of(const Tensor& t) {
 
 // ---- reading ----
 
-int check_version(const Records& records) {
+// What the file is for, of a version that this Sconce reads.
+DeviceType device_of(const Records& records) {
   const int version = records.version();
-  SCONCE_CHECK(version == kVersion,
-               "{}: is a compiled file of format version {}, this Sconce reads version {}; compile it anew from its "
-               "program",
-               records.name(), version, kVersion);
-  return version;
+  SCONCE_CHECK(
+      version == kVersion || version == kDeviceVersion,
+      "{}: is a compiled file of format version {}, this Sconce reads versions {} and {}; compile it anew from "
+      "its program",
+      records.name(), version, kVersion, kDeviceVersion);
+  const ZipReader::Record* record = records.find(kDeviceRecord);
+  SCONCE_CHECK((record != nullptr) == (version == kDeviceVersion),
+               "{}: has {} record '{}', which belongs to version {}", records.name(), record ? "a" : "no",
+               kDeviceRecord, kDeviceVersion);
+  if (!record) return DeviceType::cpu;
+  constexpr uint64_t kLongest = 32;
+  const std::string name = record->size <= kLongest ? records.zip().read(*record) : "a long text";
+  SCONCE_CHECK_AS(not_implemented, name == "cuda", "{}: is compiled for device {}, this Sconce knows cpu and cuda",
+                  records.name(), string_repr(name));
+  return DeviceType::cuda;
 }
 
 // Whether the weights that plans pack are no more than a multiple of what the file has: a call of a few bytes can ask
@@ -63,9 +75,10 @@ bool packs_little(const Tape& tape, uint64_t file_bytes) {
   return static_cast<uint64_t>(static_cast<int64_t>(bytes)) <= kLoadBytes + kLoadBytesPerByte * file_bytes;
 }
 
-// A tensor of an argument, of which only the geometry is looked at.
-Tensor stand_in(const Tensor& twin, bool is_inference) {
-  const Tensor t = make_tensor_unchecked(make_storage(1, {}), twin.dtype(), twin.sizes(), twin.strides(), 0);
+// A tensor of an argument, of which only the geometry and the device are looked at.
+Tensor stand_in(const TapeValue& value, bool is_inference) {
+  const Tensor& twin = value.twin;
+  const Tensor t = make_tensor_unchecked(make_storage(1, value.device), twin.dtype(), twin.sizes(), twin.strides(), 0);
   if (twin.is_wrapped_number()) t.set_wrapped_number();
   if (is_inference) t.impl()->meta |= TensorImpl::inference;
   return t;
@@ -82,19 +95,59 @@ void give_plans(ir::Function& method, const Value& self, CompiledFunction functi
       std::vector<Value>& args = calls.emplace_back(1, self);
       for (const Output& tree : program.args)
         args.push_back(value_of(
-            tree, [&](ValueId v) { return stand_in(program.tape.twin(program.tape.inputs[v]), is_inference); }));
+            tree, [&](ValueId v) { return stand_in(program.tape.values[program.tape.inputs[v]], is_inference); }));
     }
     const uint64_t nodes = program.tape.nodes.size();
     planning += nodes * nodes;
-    if (planning > kMostPlanning || !packs_little(program.tape, file_bytes)) continue;
+    const bool is_on_device = program.tape.device.type != DeviceType::cpu;
+    if (planning > kMostPlanning || (!is_on_device && !packs_little(program.tape, file_bytes))) continue;
     std::string why;
     const std::shared_ptr<const Plan> plan = make_plan(std::move(program.tape), {}, why);
     SCONCE_CHECK(plan, "{}: {}: {}", file, kCallsRecord, why);
+    if (is_on_device) plan->wait();
     for (const std::vector<Value>& args : calls) give_plan(method, args, plan);
   }
 }
 
 }  // namespace
+
+void place_on_device(CompiledFunction& function) {
+  if (function.device.type == DeviceType::cpu) return;
+  function.device = resolve_device(function.device);
+  std::map<const Storage*, Ref<Storage>> storages;
+  for (NamedConstant& c : function.constants) {
+    if (!c.on_device) continue;
+    Ref<Storage>& there = storages[c.tensor.storage()];
+    if (!there) {
+      const Storage& here = *c.tensor.storage();
+      there = make_storage(here.nbytes, function.device);
+      if (here.nbytes != 0)
+        backend_of(function.device).copy_bytes(there->data, function.device, here.data, Device(), here.nbytes);
+    }
+    const Tensor moved =
+        make_tensor(there, c.tensor.dtype(), c.tensor.sizes(), c.tensor.strides(), c.tensor.storage_offset());
+    if (c.tensor.is_wrapped_number()) moved.set_wrapped_number();
+    c.tensor = moved;
+  }
+  for (Program& program : function.programs) {
+    Tape& tape = program.tape;
+    if (tape.device.type != DeviceType::cpu) tape.device = function.device;
+    for (TapeValue& v : tape.values) {
+      if (v.device.type != DeviceType::cpu) v.device = function.device;
+    }
+    // Blocks of constants are in the order of constants (program_reader.cpp).
+    size_t next = 0;
+    for (TapeBlock& block : tape.blocks) {
+      if (block.kind == TapeBlock::Kind::constant) block.constant = function.constants[next++].tensor;
+    }
+    SCONCE_ASSERT(next == function.constants.size());
+    for (TapeNode& node : tape.nodes) {
+      for (Value& v : node.args) {
+        if (v.is_device() && v.to_device().type != DeviceType::cpu) v = Value(function.device);
+      }
+    }
+  }
+}
 
 CompiledRecords make_records(const CompiledFunction& function) {
   std::map<const Storage*, size_t> numbers;
@@ -117,15 +170,26 @@ CompiledRecords make_records(const CompiledFunction& function) {
     places.push_back({static_cast<uint32_t>(record), bytes / item});
   }
   CompiledRecords records;
+  records.device = function.device.type;
   records.calls = write_function(function, places);
-  for (const Span& span : spans)
-    records.data.push_back(
-        wrap_storage(const_cast<char*>(span.begin), static_cast<size_t>(span.end - span.begin), nullptr, nullptr));
+  records.data.resize(spans.size());
+  for (const auto& [storage, number] : numbers) {
+    const Span& span = spans[number];
+    const auto bytes = static_cast<size_t>(span.end - span.begin);
+    if (storage->device.type == DeviceType::cpu) {
+      records.data[number] = wrap_storage(const_cast<char*>(span.begin), bytes, nullptr, nullptr);
+    } else {
+      records.data[number] = make_storage(bytes, {});
+      if (bytes != 0)
+        backend_of(storage->device)
+            .copy_bytes(records.data[number]->data, Device(), span.begin, storage->device, bytes);
+    }
+  }
   return records;
 }
 
 CompiledFunction read_records(const CompiledRecords& records, const std::string& file) {
-  ByteReader in(records.calls, file + ": " + kCallsRecord);
+  ByteReader in(records.calls, file + ": " + kCallsRecord, records.device);
   return read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
     return make_tensor(records.data.at(record), dtype, sizes, strides, offset);
   });
@@ -134,8 +198,10 @@ CompiledFunction read_records(const CompiledRecords& records, const std::string&
 void write_compiled(const std::string& path, const CompiledRecords& records) {
   FileWriter out(path);
   ZipWriter zip(out, archive_folder(path));
-  zip.add("version", std::to_string(kVersion) + "\n");
+  const bool is_for_cpu = records.device == DeviceType::cpu;
+  zip.add("version", std::to_string(is_for_cpu ? kVersion : kDeviceVersion) + "\n");
   zip.add("byteorder", "little");
+  if (!is_for_cpu) zip.add(kDeviceRecord, to_string(Device{records.device}));
   zip.add(kCallsRecord, records.calls);
   const auto add = [&](const char* folder, size_t number, const void* data, size_t bytes) {
     zip.add(folder + std::to_string(number), std::span(static_cast<const std::byte*>(data), bytes));
@@ -150,7 +216,7 @@ void write_compiled(const std::string& path, const CompiledRecords& records) {
 
 CompiledFile::CompiledFile(const FileBytesPtr& file, const Limits& limits) : records_(file) {
   const Records& records = records_;
-  check_version(records);
+  const DeviceType device = device_of(records);
   records.check_byte_order();
   // Calls on Meta tensors are paid for by memory and time alone: they do no work for the elements that they speak of.
   Limits given = limits;
@@ -161,7 +227,8 @@ CompiledFile::CompiledFile(const FileBytesPtr& file, const Limits& limits) : rec
   const std::string copy = calls->deflated ? records.zip().read(*calls) : std::string();
   const std::span<const std::byte> bytes =
       calls->deflated ? std::as_bytes(std::span(copy)) : records.zip().in_place(*calls);
-  ByteReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, records.name() + ": " + kCallsRecord);
+  ByteReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, records.name() + ": " + kCallsRecord,
+                device);
   Storages storages(records, "data/");
   function = read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
     const std::string name = std::to_string(record);
@@ -187,8 +254,10 @@ size_t CompiledFile::compare_packed() const {
 }
 
 Archive make_archive(CompiledFunction function, const std::string& file, uint64_t bytes) {
+  place_on_device(function);
   Archive archive;
-  archive.version = kVersion;
+  archive.device = function.device;
+  archive.version = function.device.type == DeviceType::cpu ? kVersion : kDeviceVersion;
   archive.unit = std::make_shared<ir::CompilationUnit>();
   const TypePtr type = make_class_type("__torch__.Compiled");
   archive.unit->add_type(type);
@@ -226,12 +295,14 @@ Archive load_compiled(const std::string& path) { return load_compiled(FileBytes:
 Archive load_compiled(const FileBytesPtr& file, const LoadOptions& options) {
   CompiledFile content(file, options.limits);
   const std::vector<PackedPtr> packed = content.adopt_packed();
+  content.function.device.index = content.function.device.type == DeviceType::cpu ? -1 : options.device_index;
   return make_archive(std::move(content.function), file->name(), file->bytes().size());
 }
 
 CompiledInfo describe_compiled(const FileBytesPtr& file) {
   const CompiledFunction function = CompiledFile(file).function;
   CompiledInfo info;
+  info.device = function.device.type;
   Schema schema;
   schema.name = function.name;
   schema.arguments = function.arguments;
@@ -262,6 +333,8 @@ std::string verify_compiled(const FileBytesPtr& file) {
   size_t calls = 0;
   for (const Program& program : content.function.programs) calls += program.tape.nodes.size();
   const size_t constants = content.function.constants.size();
+  if (const DeviceType device = content.function.device.type; device != DeviceType::cpu)
+    return fmt::format("{} calls, {} constants, for {}", calls, constants, to_string(Device{device}));
   const Archive archive = make_archive(std::move(content.function), file->name(), file->bytes().size());
   return fmt::format("{} calls, {} constants, {} packed weights", calls, constants, content.compare_packed());
 }

@@ -121,8 +121,9 @@ class CompiledFiles : public ::testing::Test {
     compile_to_file(*m.unit(), m.value(), "forward", calls, folder_.file(name));
     return folder_.file(name);
   }
-  // The bytes of a file with one record changed.
-  FileBytesPtr with(const std::string& path, const std::string& record, const std::string& content) {
+  // The bytes of a file with one record changed, and perhaps one more.
+  FileBytesPtr with(const std::string& path, const std::string& record, const std::string& content,
+                    const std::string& further = "", const std::string& further_content = "") {
     const FileBytesPtr file = FileBytes::map(path);
     const Records records(file);
     std::vector<testing::ZipPart> parts;
@@ -130,6 +131,8 @@ class CompiledFiles : public ::testing::Test {
       const bool is_it = records.name_in_folder(r) == record;
       parts.push_back({r.name, is_it ? content : records.zip().read(r)});
     }
+    if (!further.empty())
+      parts.push_back({parts[0].name.substr(0, parts[0].name.find('/') + 1) + further, further_content});
     const std::string bytes = testing::pack_zip(parts);
     return FileBytes::copy(std::as_bytes(std::span(bytes)), "m.scx");
   }
@@ -304,8 +307,17 @@ TEST_F(CompiledFiles, RefuseWhatCannotBeRecorded) {
 
 TEST_F(CompiledFiles, AreOfThisVersion) {
   const std::string path = compile(module("Looks"), {{{zeros({2}, DType::int64)}, {}}});
+  EXPECT_ERROR(load_compiled(with(path, "version", "3\n")),
+               "m.scx: is a compiled file of format version 3, this Sconce reads versions 1 and 2");
   EXPECT_ERROR(load_compiled(with(path, "version", "2\n")),
-               "m.scx: is a compiled file of format version 2, this Sconce reads version 1");
+               "m.scx: has no record 'device', which belongs to version 2");
+  EXPECT_ERROR(load_compiled(with(path, "version", "2\n", "device", "toaster")),
+               "m.scx: is compiled for device 'toaster', this Sconce knows cpu and cuda");
+  EXPECT_ERROR(load_compiled(with(path, "version", "1\n", "device", "cuda")),
+               "m.scx: has a record 'device', which belongs to version 2");
+  // One for a device is described and verified without it.
+  EXPECT_EQ(describe_compiled(with(path, "version", "2\n", "device", "cuda")).device, DeviceType::cuda);
+  EXPECT_EQ(verify_compiled(with(path, "version", "2\n", "device", "cuda")), "2 calls, 1 constants, for cuda");
   EXPECT_ERROR(load_compiled(with(path, "byteorder", "big")), "big");
   EXPECT_EQ(kind_of(FileBytes::map(path)), FileKind::compiled);
   EXPECT_EQ(verify_file(path).outcome(), Outcome::ok);

@@ -7,7 +7,8 @@
 // file says, and where a result lies (in new memory, or in that of an argument) is taken from that call and stands in
 // no file. Arguments have the kinds that the operator's schema asks for, numbers of tensors lead to tensors that exist
 // by then, constants lie inside their records, views inside the memory that they are views of. When a plan runs, each
-// operator that it calls is asked for the same geometry again (Tape::check_results).
+// operator that it calls is asked for the same geometry, on the same device, again (Tape::check_results). On which of
+// the two devices of a file a result lies follows from the arguments; kernels of a device take its own tensors only.
 #pragma once
 
 #include <string>
@@ -18,8 +19,9 @@
 
 namespace sconce::compiled {
 
-// Format version: a file of another one is refused.
-inline constexpr int kVersion = 1;
+// Format versions: a file of another one is refused. Files for the CPU have the first, those for a device the second,
+// with a record that names it.
+inline constexpr int kVersion = 1, kDeviceVersion = 2;
 
 // Limits against hostile files; each has a clear error and a test.
 inline constexpr uint32_t kMaxPrograms = 64;
@@ -35,6 +37,7 @@ inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;  // of all tensors 
 struct NamedConstant {
   std::string name;  // as the module calls it ("conv1.weight"), or empty
   Tensor tensor;
+  bool on_device = false;  // it belongs on the file's device, wherever it is now
 };
 
 // The calls for one kind of arguments. Values of the tape are numbered: inputs, all constants of the file, results.
@@ -43,13 +46,19 @@ struct Program {
   executor::Tape tape;
 };
 
+// Tensors are on the CPU or on `device`, which is that of no number until place_on_device gives it one.
 struct CompiledFunction {
+  Device device;
   std::string name;                 // "forward"
   std::vector<Argument> arguments;  // without self
   TypePtr result = nullptr;
   std::vector<NamedConstant> constants;
   std::vector<Program> programs;
 };
+
+// Moves constants to the device of the function, the current one of its type. Constants that share memory share it
+// there, too. Does nothing for the CPU. Throws Error where there is no such device.
+void place_on_device(CompiledFunction& function);
 
 // The type of what a tree makes.
 TypePtr type_of(const executor::Output& tree);

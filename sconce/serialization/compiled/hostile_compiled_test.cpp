@@ -29,17 +29,19 @@ struct HandMade {
   std::vector<int64_t> result_sizes{2, 3}, result_strides{3, 1};
   std::optional<Value> last = Value(int64_t{1});  // none: the operator has two arguments
   std::string behind = "";
+  DeviceType device = DeviceType::cpu;                      // of the file
+  uint8_t flags = 0, constant_flags = 0, result_flags = 0;  // 2: on that device
 
   static void geometry(ByteWriter& out, uint8_t dtype, const std::vector<int64_t>& sizes,
-                       const std::vector<int64_t>& strides) {
+                       const std::vector<int64_t>& strides, uint8_t flags = 0) {
     out.byte(dtype);
-    out.byte(0);
+    out.byte(flags);
     out.byte(static_cast<uint8_t>(sizes.size()));
     for (const int64_t v : sizes) out.integer(v);
     for (const int64_t v : strides) out.integer(v);
   }
   std::string bytes() const {
-    ByteWriter out;
+    ByteWriter out(device);
     out.text(name);
     out.number(1);
     out.text("x");
@@ -50,12 +52,12 @@ struct HandMade {
     out.text("w");
     out.number(0);
     out.integer(constant_offset);
-    geometry(out, 6, constant_sizes, constant_strides);
+    geometry(out, 6, constant_sizes, constant_strides, constant_flags);
     out.number(1);
     out.text(op);
     out.number(1);  // programs
     out.number(1);  // inputs
-    geometry(out, dtype, sizes, strides);
+    geometry(out, dtype, sizes, strides, flags);
     out.byte(0);
     out.number(0);
     out.number(1);  // calls
@@ -68,7 +70,7 @@ struct HandMade {
       out.byte(0);
       write_value(out, *last);
     }
-    geometry(out, 6, result_sizes, result_strides);
+    geometry(out, 6, result_sizes, result_strides, result_flags);
     out.byte(0);
     out.number(output);
     return out.bytes() + behind;
@@ -76,7 +78,7 @@ struct HandMade {
   std::string refusal() const {
     const std::string text = bytes();
     return error_of([&] {
-      ByteReader in(text, "f");
+      ByteReader in(text, "f", device);
       const Ref<Storage> memory = make_storage(24, {});
       read_function(in, [&](uint32_t, DType d, IntList s, IntList t, int64_t offset) {
         return make_tensor(memory, d, s, t, offset);
@@ -119,6 +121,28 @@ TEST(HostileCompiled, EveryClaimIsChecked) {
               "f: call 0: aten::add_.Tensor writes to an argument of the function or to a constant");
   EXPECT_SAYS((HandMade{.op = "aten::mul.Scalar", .last = {}}.refusal()),
               "argument 'other' of aten::mul.Scalar is a tensor, expected number");
+}
+
+TEST(HostileCompiled, TensorsAreWhereTheirArgumentsAre) {
+  constexpr DeviceType kCuda = DeviceType::cuda;
+  EXPECT_EQ(HandMade{.device = kCuda}.refusal(), "no error");
+  EXPECT_EQ((HandMade{.device = kCuda, .flags = 2, .constant_flags = 2, .result_flags = 2}.refusal()), "no error");
+  EXPECT_EQ((HandMade{.device = kCuda, .constant_flags = 2, .result_flags = 2}.refusal()), "no error");
+  EXPECT_SAYS(HandMade{.flags = 2}.refusal(), "is 2, expected 0 or 1");
+  EXPECT_SAYS((HandMade{.device = kCuda, .flags = 4}.refusal()), "is 4, expected 0 to 3");
+  EXPECT_SAYS((HandMade{.device = kCuda, .flags = 2}.refusal()),
+              "f: call 0: aten::add.Tensor gives a tensor of cuda, and the file says cpu");
+  EXPECT_SAYS((HandMade{.device = kCuda, .result_flags = 2}.refusal()),
+              "f: call 0: aten::add.Tensor gives a tensor of cpu, and the file says cuda");
+  // A device as a number: the file's own or the CPU.
+  ByteWriter out(kCuda);
+  write_value(out, Value(Device{kCuda, 3}));
+  ByteReader there(out.bytes(), "f", kCuda), here(out.bytes(), "f");
+  EXPECT_EQ(read_value(there).to_device(), Device{kCuda});
+  EXPECT_SAYS(error_of([&] { read_value(here); }), "f: there is no kind 10 of values");
+  ByteWriter host;
+  EXPECT_SAYS(error_of([&] { write_value(host, Value(Device{kCuda, 3})); }),
+              "the compiled file is for cpu, and a call names the device");
 }
 
 TEST(HostileCompiled, ConstantsLieInTheirRecords) {

@@ -5,6 +5,9 @@
 
 namespace sconce::compiled {
 
+// Of a tensor. on_device is in files of a device alone.
+enum TensorFlags : uint8_t { kWrapped = 1, kOnDevice = 2 };
+
 enum ArgumentKind : uint8_t { kValueArgument, kTensorArgument, kTensorsArgument };
 
 // In the order of executor::Output::Kind.

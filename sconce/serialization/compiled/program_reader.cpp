@@ -21,7 +21,7 @@ using namespace executor;
 
 struct Geometry {
   DType dtype{};
-  bool wrapped = false;
+  bool wrapped = false, on_device = false;
   Dims sizes, strides;
 
   Tensor twin() const {
@@ -35,7 +35,9 @@ Geometry read_geometry(ByteReader& in) {
   Geometry g;
   g.dtype = dtype_from_number(in.byte());
   SCONCE_CHECK(!is_uncommon(g.dtype), "{}: tensors of {} cannot be in compiled files", in.name(), dtype_name(g.dtype));
-  g.wrapped = in.flag();
+  const uint8_t flags = in.flags(in.device() == DeviceType::cpu ? kWrapped : kWrapped | kOnDevice);
+  g.wrapped = (flags & kWrapped) != 0;
+  g.on_device = (flags & kOnDevice) != 0;
   const uint8_t rank = in.byte();
   SCONCE_CHECK(rank <= TensorImpl::kInlineRank, "{}: a tensor has {} dimensions, at most {} are possible", in.name(),
                rank, TensorImpl::kInlineRank);
@@ -89,11 +91,14 @@ class TapeReader {
     Program program;
     tape_.check_results = true;
     const uint32_t inputs = in_.count("inputs", kMaxInputs, 3);
-    for (uint32_t i = 0; i < inputs; ++i) tape_.inputs.push_back(add_block(read_geometry(in_), {}));
+    for (uint32_t i = 0; i < inputs; ++i) {
+      const Geometry g = read_geometry(in_);
+      tape_.inputs.push_back(add_block(g, {}, device_for(g.on_device)));
+    }
     for (const NamedConstant& c : function_.constants) {
       const auto block = static_cast<BlockId>(tape_.blocks.size());
       const auto value = static_cast<ValueId>(tape_.values.size());
-      tape_.values.push_back({Tape::twin_of(c.tensor), block, 0});
+      tape_.values.push_back({Tape::twin_of(c.tensor), block, 0, device_for(c.on_device)});
       tape_.blocks.push_back({TapeBlock::Kind::constant, value, kNone, c.tensor});
     }
     uint32_t next_input = 0;
@@ -127,14 +132,29 @@ class TapeReader {
                  tape_.values.size());
   }
 
+  // A tape is of the device once a tensor of it is there.
+  Device device_for(bool on_device) {
+    if (on_device) tape_.device = function_.device;
+    return on_device ? function_.device : Device();
+  }
+  // Where the results of a call are: on the device that it names, else where its tensors are. Numbers as tensors of the
+  // CPU join those of the device.
+  bool gives_device_tensors(const TapeNode& node) const {
+    for (const Value& v : node.args) {
+      if (v.is_device()) return v.to_device().type != DeviceType::cpu;
+    }
+    return std::any_of(node.uses.begin(), node.uses.end(),
+                       [&](const TensorUse& use) { return tape_.values[use.value].device.type != DeviceType::cpu; });
+  }
+
   // A value in memory of its own: an input, or the first result that lies there.
-  ValueId add_block(const Geometry& g, const Tensor& made) {
+  ValueId add_block(const Geometry& g, const Tensor& made, Device device) {
     const auto block = static_cast<BlockId>(tape_.blocks.size());
     const auto value = static_cast<ValueId>(tape_.values.size());
     Tensor twin = made.defined() ? Tape::twin_of(made) : g.twin();
     bytes_ = bytes_ + Checked(extent_bytes(twin));
     SCONCE_CHECK(bytes_ <= kMaxTensorBytes, "{}: tensors of more than {} bytes", where(), kMaxTensorBytes);
-    tape_.values.push_back({std::move(twin), block, 0});
+    tape_.values.push_back({std::move(twin), block, 0, device});
     tape_.blocks.push_back({made.defined() ? TapeBlock::Kind::made : TapeBlock::Kind::input,
                             value,
                             made.defined() ? static_cast<NodeId>(tape_.nodes.size()) : kNone,
@@ -228,21 +248,30 @@ class TapeReader {
       given.emplace(twin.impl(), use.value);
       places.emplace(twin.storage(), std::pair(use.value, twin));
     }
+    const bool on_device = gives_device_tensors(node);
     const auto take = [&](const Tensor& t) {
       if (!t.defined()) return node.results.push_back(kNone);
       SCONCE_CHECK(is_plain_meta(t), "{}: {} gives a tensor of a special kind", where(), node.op->qualified_name());
-      if (const auto found = given.find(t.impl()); found != given.end()) return node.results.push_back(found->second);
+      // On Meta, a copy to another device is the argument itself.
+      const auto same = given.find(t.impl());
+      const bool moves =
+          same != given.end() && on_device != (tape_.values[same->second].device.type != DeviceType::cpu);
+      if (same != given.end() && !moves) return node.results.push_back(same->second);
       const Geometry said = read_geometry(in_);
       SCONCE_CHECK(said.dtype == t.dtype() && IntList(said.sizes) == t.sizes() &&
                        IntList(said.strides) == t.strides() && said.wrapped == t.is_wrapped_number(),
                    "{}: {} gives {}, and the file says {}", where(), node.op->qualified_name(), geometry_text(t),
                    geometry_text(said.twin()));
       SCONCE_CHECK(tape_.values.size() < kMaxResults, "{}: more than {} tensors", where(), kMaxResults);
-      const auto place = places.find(t.storage());
-      const ValueId made =
-          place == places.end() ? add_block({}, t) : add_view(node, place->second.first, place->second.second, t);
+      const auto place = moves ? places.end() : places.find(t.storage());
+      const bool is_there =
+          place == places.end() ? on_device : tape_.values[place->second.first].device.type != DeviceType::cpu;
+      SCONCE_CHECK(said.on_device == is_there, "{}: {} gives a tensor of {}, and the file says {}", where(),
+                   node.op->qualified_name(), to_string(device_for(is_there)), to_string(device_for(said.on_device)));
+      const ValueId made = place == places.end() ? add_block({}, t, device_for(is_there))
+                                                 : add_view(node, place->second.first, place->second.second, t);
       node.results.push_back(made);
-      places.emplace(t.storage(), std::pair(made, t));
+      if (!moves) places.emplace(t.storage(), std::pair(made, t));
     };
     for (const Value& v : results) {
       if (v.is_list()) {
@@ -264,7 +293,7 @@ class TapeReader {
                  "{}: {} gives a view that reaches outside of the tensor that it is a view of", where(),
                  node.op->qualified_name());
     const auto value = static_cast<ValueId>(tape_.values.size());
-    tape_.values.push_back({Tape::twin_of(t), from.block, offset});
+    tape_.values.push_back({Tape::twin_of(t), from.block, offset, from.device});
     return value;
   }
 
@@ -417,11 +446,17 @@ std::string signature_text(const CompiledFunction& function, const Program& prog
     names.push_back(function.arguments[i].name);
     args.push_back(value_of(program.args[i], [&](ValueId v) { return program.tape.twin(program.tape.inputs[v]); }));
   }
-  return boxed::call_text(Value(make_ref<Tuple>(std::move(args))), names);
+  return boxed::call_text(Value(make_ref<Tuple>(std::move(args))), names, [&](const Tensor& twin) {
+    for (const ValueId v : program.tape.inputs) {
+      if (program.tape.twin(v).is_same(twin)) return program.tape.values[v].device.type;
+    }
+    return DeviceType::cpu;
+  });
 }
 
 CompiledFunction read_function(ByteReader& in, const MakeConstant& make_constant) {
   CompiledFunction f;
+  f.device = Device{in.device()};
   f.name = read_identifier(in);
   for (uint32_t n = in.count("arguments", kMaxInputs, 6); n > 0; --n) {
     Argument a;
@@ -442,6 +477,7 @@ CompiledFunction read_function(ByteReader& in, const MakeConstant& make_constant
     const Geometry g = read_geometry(in);
     c.tensor = make_constant(record, g.dtype, g.sizes, g.strides, offset);
     if (g.wrapped) c.tensor.set_wrapped_number();
+    c.on_device = g.on_device;
     SCONCE_CHECK(is_plain(c.tensor), "{}: a constant is of a special kind", in.name());
     f.constants.push_back(std::move(c));
   }

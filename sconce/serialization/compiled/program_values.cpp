@@ -13,7 +13,19 @@ constexpr TypeKind kSimple[] = {TypeKind::any,     TypeKind::tensor, TypeKind::i
                                 TypeKind::none,    TypeKind::device, TypeKind::generator};
 enum Compound : uint8_t { kList = 32, kOptional, kTuple, kNamedTuple, kDict, kUnion };
 
-enum ValueKind : uint8_t { kNone, kFalse, kTrue, kInt, kReal, kCpu, kString, kComplex, kListValue, kTupleValue };
+enum ValueKind : uint8_t {
+  kNone,
+  kFalse,
+  kTrue,
+  kInt,
+  kReal,
+  kCpu,
+  kString,
+  kComplex,
+  kListValue,
+  kTupleValue,
+  kDevice
+};
 
 std::string read_name(ByteReader& in) {
   const std::string_view text = in.text();
@@ -105,9 +117,12 @@ void write_value(ByteWriter& out, const Value& v) {
       out.byte(kReal);
       return out.real(v.to_double());
     case Tag::device:
-      SCONCE_CHECK_AS(not_implemented, v.to_device().type == DeviceType::cpu,
-                      "compiled files are for the CPU, and a call names the device {}", v.repr());
-      return out.byte(kCpu);
+      // Which of several devices is decided when the file is loaded.
+      if (v.to_device().type == DeviceType::cpu) return out.byte(kCpu);
+      SCONCE_CHECK_AS(not_implemented, v.to_device().type == out.device(),
+                      "the compiled file is for {}, and a call names the device {}", to_string(Device{out.device()}),
+                      v.repr());
+      return out.byte(kDevice);
     case Tag::string:
       out.byte(kString);
       return out.text(v.to_string_ref());
@@ -169,6 +184,9 @@ Value read_value(ByteReader& in, int depth) {
       for (uint32_t n = in.count("items", kMaxItems); n > 0; --n) items.push_back(read_value(in, depth + 1));
       return Value(make_ref<Tuple>(std::move(items)));
     }
+    case kDevice:
+      if (in.device() != DeviceType::cpu) return Value(Device{in.device()});
+      [[fallthrough]];
     default:
       fail("{}: there is no kind {} of values", in.name(), kind);
   }

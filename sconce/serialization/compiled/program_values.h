@@ -13,7 +13,8 @@ inline constexpr uint32_t kMaxItems = 1u << 20;  // of a list, a tuple, a dict
 void write_type(ByteWriter& out, TypePtr type);
 void write_value(ByteWriter& out, const Value& v);
 
-// Throw Error with the name of the reader. Values have the types that they say; devices are the CPU.
+// Throw Error with the name of the reader. Values have the types that they say; devices are the CPU or
+// that of the file, without a number.
 TypePtr read_type(ByteReader& in, int depth = 0);
 Value read_value(ByteReader& in, int depth = 0);
 

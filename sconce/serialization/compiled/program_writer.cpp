@@ -12,9 +12,10 @@ namespace {
 
 using namespace executor;
 
-void write_geometry(ByteWriter& out, const Tensor& t) {
+void write_geometry(ByteWriter& out, const Tensor& t, Device device) {
   out.byte(static_cast<uint8_t>(t.dtype()));
-  out.byte(t.is_wrapped_number() ? 1 : 0);
+  out.byte(
+      static_cast<uint8_t>((t.is_wrapped_number() ? kWrapped : 0) | (device.type != DeviceType::cpu ? kOnDevice : 0)));
   out.byte(static_cast<uint8_t>(t.dim()));
   for (const int64_t size : t.sizes()) out.integer(size);
   for (const int64_t stride : t.strides()) out.integer(stride);
@@ -33,7 +34,7 @@ class TapeWriter {
     for (const ValueId v : tape.inputs) {
       SCONCE_ASSERT(numbers_[v] == kNone);
       numbers_[v] = next_++;
-      write_geometry(out_, tape.twin(v));
+      write_geometry(out_, tape.twin(v), tape.values[v].device);
     }
     for (const TapeBlock& block : tape.blocks) {
       if (block.kind != TapeBlock::Kind::constant) continue;
@@ -74,7 +75,7 @@ class TapeWriter {
     for (const ValueId r : node.results) {
       if (r == kNone || numbers_[r] != kNone) continue;
       numbers_[r] = next_++;
-      write_geometry(out_, tape.twin(r));
+      write_geometry(out_, tape.twin(r), tape.values[r].device);
     }
   }
 
@@ -133,11 +134,11 @@ class TapeWriter {
 }  // namespace
 
 std::string write_function(const CompiledFunction& function, const std::vector<ConstantPlace>& places) {
-  ByteWriter programs;
+  ByteWriter programs(function.device.type);
   std::vector<const Op*> ops;
   for (const Program& program : function.programs) TapeWriter(programs, function, ops).write(program);
 
-  ByteWriter out;
+  ByteWriter out(function.device.type);
   out.text(function.name);
   out.number(static_cast<uint32_t>(function.arguments.size()));
   for (const Argument& a : function.arguments) {
@@ -152,7 +153,7 @@ std::string write_function(const CompiledFunction& function, const std::vector<C
     out.text(function.constants[i].name);
     out.number(places[i].record);
     out.integer(places[i].offset);
-    write_geometry(out, function.constants[i].tensor);
+    write_geometry(out, function.constants[i].tensor, function.constants[i].tensor.device());
   }
   out.number(static_cast<uint32_t>(ops.size()));
   for (const Op* op : ops) out.text(op->qualified_name());
