@@ -174,6 +174,17 @@ void OpNode::set_results(const Value* args, Value* results, bool inplace) {
   for (uint32_t i = 0; (whole | facts) >> i; ++i) {
     if ((whole | facts) & bit(i)) keep(kResult | i, results[i], !(whole & bit(i)), slots[i]);
   }
+  const bool on_device =
+      !schema.returns.empty() && results[0].is_tensor() && results[0].to_tensor().device().type != DeviceType::cpu;
+  if (on_device) [[unlikely]] {
+    if (!inplace) again_ = make_again(op_, args, results);
+    if (std::any_of(kept_.begin(), kept_.end(), [](const Kept& k) { return is_worth_recomputing(k.tensor.tensor()); }))
+      add_candidates();
+  }
+}
+
+OpNode::~OpNode() {
+  if (is_candidate_) forget_candidates();
 }
 
 void OpNode::unpack(Values& args, Values& results) {
@@ -263,6 +274,7 @@ void OpNode::apply(const BackwardCall& call) {
 }
 
 void OpNode::release_saved() {
+  if (is_candidate_ || again_) forget_candidates();
   const FlagLock lock(busy_);
   for (Kept& kept : kept_) {
     if (!kept.has_data) continue;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "sconce/autograd/graph/recompute.h"
 #include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/dispatch/formula.h"
 #include "sconce/dispatch/op.h"
@@ -20,6 +21,7 @@ class OpNode final : public Node {
   // Keeps arguments and makes edges for those that the formulas give gradients for. `original` is, for an in-place
   // operator, the value that its first argument had before, if a formula reads it (see reads_first).
   OpNode(const Op& op, const Value* args, uint32_t wanted, const Tensor& original);
+  ~OpNode() override;
 
   // Keeps results that formulas read and gives those that are differentiable their history. For an in-place operator
   // results[0] is the tensor written.
@@ -28,6 +30,9 @@ class OpNode final : public Node {
   std::string name() const override;
   void apply(const BackwardCall& call) override;
   void release_saved() override;
+
+  // Note [Results that are computed again]
+  static void let_go_candidates();
 
  private:
   struct Kept {
@@ -39,6 +44,16 @@ class OpNode final : public Node {
   };
   static constexpr uint32_t kResult = 1u << 31;
   using Values = InlineVector<Value, 8>;
+
+  // Which node gives a tensor again, and what is done with that; no node: none does.
+  struct Recipe {
+    OpNode* node = nullptr;
+    const Op* then = nullptr;
+  };
+  static Recipe recipe_of(Node* maker, uint32_t slot);
+  Recipe recipe_of(const Kept& kept);
+  void add_candidates();
+  void forget_candidates() noexcept;
 
   void keep(uint32_t index, const Value& v, bool facts, uint32_t slot);
   void unpack(Values& args, Values& results);
@@ -52,9 +67,11 @@ class OpNode final : public Node {
   uint32_t recorded_ = 0;  // results that are outputs of this node
   bool list_result_ = false;
   bool released_ = false;
+  bool is_candidate_ = false;            // something that it keeps may be let go
   std::atomic_flag busy_;                // kept_ is being read or freed: threads may run one graph at once
   SmallVector<uint32_t, 4> first_edge_;  // per target argument: where its edges begin; one more for the end
   InlineVector<Kept, 2> kept_;
+  std::unique_ptr<Again> again_;  // how its first result is computed again
 };
 
 // "mul" -> "MulBackward"

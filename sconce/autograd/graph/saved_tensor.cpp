@@ -75,6 +75,13 @@ SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
   packed_->value = packed_->hooks->pack(shallow_copy(t));
 }
 
+Tensor SavedTensor::replace_by(std::shared_ptr<const SavedTensorHooks> hooks) {
+  packed_ = std::make_shared<Packed>();
+  packed_->hooks = std::move(hooks);
+  if (slot_ == kInput && requires_grad_) packed_->edge = gradient_edge(tensor_);
+  return std::exchange(tensor_, Tensor());
+}
+
 Tensor SavedTensor::unpack(Node* owner) const {
   if (!packed_) {
     if (tensor_.defined() && tensor_.version() != version_) [[unlikely]] {

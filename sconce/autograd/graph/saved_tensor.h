@@ -47,6 +47,12 @@ class SCONCE_API SavedTensor {
   // A result of the operation itself, output `slot` of the node that keeps it.
   SavedTensor(const Tensor& t, uint32_t slot);
 
+  // The tensor itself, while no hook has it; undefined otherwise.
+  const Tensor& tensor() const { return tensor_; }
+  bool is_unchanged() const { return tensor_.defined() && tensor_.version() == version_; }
+  // Lets go of the tensor, which `unpack` of the hooks gives from now on, and returns it.
+  Tensor replace_by(std::shared_ptr<const SavedTensorHooks> hooks);
+
   // The tensor with its history, as it was. `owner` is the node that keeps it. Throws if it was written since.
   Tensor unpack(Node* owner) const;
 

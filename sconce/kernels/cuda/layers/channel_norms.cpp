@@ -77,13 +77,7 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
     mean = sconce::to(save_mean, compute);
     invstd = sconce::to(save_invstd, compute);
   }
-  const auto [scale, shift] = channel_factors(mean, invstd, in_compute(weight, compute), in_compute(bias, compute));
-  Tensor to = out;
-  if (out.dtype() == compute) {
-    sconce::addcmul_out(to, beside(shift, input), x, beside(scale, input));
-  } else {
-    sconce::copy_(to, sconce::addcmul(beside(shift, input), x, beside(scale, input)));
-  }
+  apply_factors(out, x, channel_factors(mean, invstd, in_compute(weight, compute), in_compute(bias, compute)));
   return {out, save_mean, save_invstd};
 }
 
