@@ -247,6 +247,8 @@ const Kernel& find_by_text(const Work& work, const Variant& v, Device device) {
       device, key_of(work, v, room), [&request] { return source_of(*request.work, *request.variant); }, entry_of(v));
 }
 
+constexpr int64_t kLongEnough = 1 << 20;  // elements
+
 void launch_dense(const Work& work, const Variant& v, const PointwiseArguments& a, int64_t elements, const char* name,
                   Device device) {
   DenseArguments d;
@@ -258,6 +260,9 @@ void launch_dense(const Work& work, const Variant& v, const PointwiseArguments& 
   Shape shape;
   shape.grid_x = static_cast<unsigned>((elements + tile - 1) / tile);
   shape.block_x = kThreads;
+  // The way of a large kernel's first blocks to the GPU is hidden behind the last of the kernel before it; the host
+  // needs longer to ask for that, which small ones would feel.
+  shape.is_dependent = elements >= kLongEnough;
   launch(device, kernel_of(work, v, device), shape, &d, sizeof d, name);
 }
 

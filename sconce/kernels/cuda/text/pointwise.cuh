@@ -14,6 +14,7 @@ constexpr int kThreads = 256;
 #define ELEMENT(k) x##k[u].v[i],
 #define SINGLE(k) static_cast<const In##k*>(a.data[k + 1])[i],
 extern "C" __global__ void __launch_bounds__(kThreads) dense(const __grid_constant__ DenseArguments a) {
+  DEPENDENT_START
   constexpr i64 kTile = i64(kThreads) * UNROLL * WIDTH;
   const i64 tile = i64(blockIdx.x) * kTile;
   Out* out = static_cast<Out*>(a.data[0]);
