@@ -471,6 +471,44 @@ class Kernels(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "`driver` other than `gels` is not supported on CUDA"):
             torch.linalg.lstsq(a.to("cuda"), b.to("cuda"), driver="gelsd")
 
+    def test_eigenvalues_of_general_matrices(self):
+        for n in (1, 2, 3, 6, 17):
+            for dtype in (F32, F64, torch.complex128):
+                a = torch.randn(2, n, n).to(dtype)
+                if n == 6:
+                    a[0] = torch.eye(6).to(dtype).roll(1, 0)  # roots of 1
+                values, vectors = torch.linalg.eig(a.to("cuda"))
+                values, vectors = values.cpu(), vectors.cpu()
+                close = 1e-4 if dtype == F32 else 1e-10
+                wide = a.to(values.dtype)
+                self.assertLess((wide @ vectors - vectors * values.unsqueeze(-2)).abs().max().item(), close * n)
+                self.assertLess((vectors.abs().square().sum(-2) - 1).abs().max().item(), close * n)
+                self.assertLess((values.sum(-1) - wide.diagonal(0, -2, -1).sum(-1)).abs().max().item(), close * n)
+                alone = torch.linalg.eigvals(a.to("cuda")).cpu()
+                self.assertLess((alone.abs().sum(-1) - values.abs().sum(-1)).abs().max().item(), close * n)
+        self.assertEqual(torch.linalg.eig(torch.zeros(0, 0, device="cuda"))[0].shape, (0,))
+        with self.assertRaisesRegex(RuntimeError, "should not contain infs or NaNs"):
+            torch.linalg.eig(torch.full((2, 2), float("nan"), device="cuda"))
+
+    def test_symmetric_factors(self):
+        for n in (1, 2, 5, 12):
+            for dtype, hermitian in ((F32, False), (F64, False), (torch.complex128, False), (torch.complex128, True)):
+                a = torch.randn(2, n, n).to(dtype)
+                if dtype == torch.complex128:
+                    a = torch.complex(torch.randn(2, n, n), torch.randn(2, n, n)).to(dtype)
+                a = a + (a.mH if hermitian else a.mT)
+                if n == 5:
+                    a[0].diagonal().zero_()  # blocks of two
+                close = 1e-3 if dtype == F32 else 1e-9
+                self.same(lambda a: torch.linalg.ldl_factor(a, hermitian=hermitian)[0], a, relative=close, absolute=close)
+                factors, pivots = torch.linalg.ldl_factor(a.to("cuda"), hermitian=hermitian)
+                self.assertTrue(torch.equal(pivots.cpu(), torch.linalg.ldl_factor(a, hermitian=hermitian)[1]))
+                b = torch.randn(2, n, 3).to(dtype)
+                x = torch.linalg.ldl_solve(factors, pivots, b.to("cuda"), hermitian=hermitian)
+                self.assertLess((a @ x.cpu() - b).abs().max().item(), 20 * close)
+        with self.assertRaisesRegex(RuntimeError, "pivots must be those that ldl_factor gave"):
+            torch.linalg.ldl_solve(factors, pivots + 100, b.to("cuda"))
+
     def test_fourier_transforms(self):
         for n in (1, 2, 7, 64, 67, 100, 1031, 2048, 2062):
             x = torch.complex(torch.randn(2, n), torch.randn(2, n))

@@ -31,18 +31,26 @@ Compute compute_of(DType dtype) {
   }
 }
 
-void run(const char* entry, const MatrixArguments& a, const Columns& of, int64_t count) {
+// The texts that a kernel stands in, and a line in front of them.
+struct Family {
+  const char *key, *file, *line;
+};
+constexpr Family kFactors{"matrices", "matrices", ""};
+constexpr Family kGeneral{"general", "spectral", "#define GENERAL\n"}, kSymmetric{"symmetric", "spectral", ""};
+
+void run(const char* entry, const MatrixArguments& a, const Columns& of, int64_t count,
+         const Family& family = kFactors) {
   if (count == 0) return;
   const Device device = of.data.device();
   const DType dtype = of.data.dtype();
   const Compute compute = compute_of(dtype);
   const Kernel& kernel = find_kernel(
-      device, fmt::format("matrices/{}", static_cast<int>(dtype)),
+      device, fmt::format("{}/{}", family.key, static_cast<int>(dtype)),
       [&] {
         const bool is_complex = class_of(compute) == Class::complex;
         std::string out = vocabulary(is_complex, 0, false) + compute_lines(compute);
-        out += fmt::format("using E = {};\nusing R = P;\n", stored_type(dtype));
-        for (const char* file : {"block", "matrices_arguments", "matrices"}) out += text_file(file);
+        out += fmt::format("{}using E = {};\nusing R = P;\n", family.line, stored_type(dtype));
+        for (const char* file : {"block", "matrices_arguments", "matrix_elements", family.file}) out += text_file(file);
         return out;
       },
       entry);
@@ -132,6 +140,30 @@ void diagonalize(const Columns& a, const Columns& vectors) {
   const Tensor room = empty_tensor({std::max<int64_t>(bytes, 1)}, DType::uint8, a.data.device());
   args.room = room.data();
   run("eigen", args, a, a.count());
+}
+void decompose(const Columns& a, const Columns& vectors, const Tensor& values, bool with_vectors, const Tensor& info) {
+  MatrixArguments args = arguments_of(a);
+  put(args, vectors);
+  args.tau = values.data();
+  args.info = integers(info);
+  args.left = with_vectors ? 1 : 0;
+  const Tensor room = empty_tensor({a.count(), args.n * args.n + 3 * args.n}, a.data.dtype(), a.data.device());
+  args.room = room.data();
+  run("general", args, a, a.count(), kGeneral);
+}
+void factor_ldl(const Columns& a, bool hermitian, const Tensor& pivots, const Tensor& info) {
+  MatrixArguments args = arguments_of(a);
+  args.trans = hermitian ? 1 : 0;
+  args.pivots = integers(pivots);
+  args.info = integers(info);
+  run("ldl", args, a, a.count(), kSymmetric);
+}
+void solve_ldl(const Columns& a, bool hermitian, const Tensor& pivots, const Columns& b) {
+  MatrixArguments args = arguments_of(a);
+  put(args, b);
+  args.trans = hermitian ? 1 : 0;
+  args.pivots = integers(pivots);
+  run("ldl_solve", args, b, b.count(), kSymmetric);
 }
 void orthogonalize(const Columns& a, const Columns& vectors) {
   MatrixArguments args = arguments_of(a);

@@ -33,6 +33,14 @@ void apply_reflections(const Columns& a, const Tensor& tau, const Columns& b, bo
 // Of the Hermitian a: its diagonal becomes the eigenvalues, the columns of `vectors` (the identity at first) their
 // vectors; in no order.
 void diagonalize(const Columns& a, const Columns& vectors);
+// Of a general matrix of complex128: `values` [count, n]; its columns become the vectors, where they are wanted.
+// `vectors` is the identity at first. `info`: 0, or eigenvalues that were not found.
+void decompose(const Columns& a, const Columns& vectors, const Tensor& values, bool with_vectors, const Tensor& info);
+// L D L^T or L D L^H of the lower triangle, float64 or complex128, pivots [count, n] as LAPACK has them; what is above
+// stays.
+void factor_ldl(const Columns& a, bool hermitian, const Tensor& pivots, const Tensor& info);
+// b := a^-1 b. Pivots must be those of a factorisation.
+void solve_ldl(const Columns& a, bool hermitian, const Tensor& pivots, const Columns& b);
 // Columns of a become orthogonal to each other; what they were multiplied with, in `vectors` (the identity at first).
 void orthogonalize(const Columns& a, const Columns& vectors);
 
