@@ -509,6 +509,22 @@ class Kernels(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "pivots must be those that ldl_factor gave"):
             torch.linalg.ldl_solve(factors, pivots + 100, b.to("cuda"))
 
+    def test_fake_quantisation(self):
+        for dtype in (F32, F64, F16):
+            x = torch.randn(4, 5, 6).to(dtype) * 3
+            x[0, 0, 0] = float("nan")
+            scale, zero = torch.rand(5) + 0.1, torch.randint(-3, 4, (5,), dtype=I32)
+            for on in (0, 1):
+                self.same(lambda x, s, z, e: aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams(x, s, z, e, -8, 7),
+                          x[1:], scale[:1], zero[:1], torch.tensor([on]), relative=1e-6)
+            self.same(lambda x: aten.fake_quantize_per_tensor_affine_cachemask(x, 0.3, 2, -8, 7), x, relative=1e-6)
+            self.same(lambda x, s, z: aten.fake_quantize_per_channel_affine_cachemask(x, s, z, 1, -8, 7), x, scale, zero, relative=1e-6)
+        x = torch.randn(4, 5, device="cuda", requires_grad=True)
+        torch.fake_quantize_per_tensor_affine(x, 0.5, 0, -1, 1).sum().backward()
+        self.assertTrue(torch.equal(x.grad.cpu(), ((x / 0.5).round().abs() <= 1).to(F32).cpu()))
+        with self.assertRaisesRegex(RuntimeError, "`zero_point` must be between"):
+            torch.fake_quantize_per_tensor_affine(x, 0.5, 9, -1, 1)
+
     def test_fourier_transforms(self):
         for n in (1, 2, 7, 64, 67, 100, 1031, 2048, 2062):
             x = torch.complex(torch.randn(2, n), torch.randn(2, n))
