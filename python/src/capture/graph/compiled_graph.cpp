@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include <unordered_set>
+
 #include "capture/frames/frame_hook.h"
 #include "capture/graph/call_tape.h"
 #include "capture/graph/graph_doors.h"
@@ -13,9 +15,13 @@
 #include "long_call.h"
 #include "programs/graph_builder.h"
 #include "sconce/api/compile/frozen_inputs.h"
+#include "sconce/api/rng_state.h"
 #include "sconce/autograd/autocast_mode.h"
+#include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/base/inline_vector.h"
+#include "sconce/ir/alias.h"
+#include "sconce/ir/effects.h"
 #include "sconce/ir/function.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/sconce.hpp"
@@ -27,7 +33,7 @@ namespace sconce::python::capture {
 namespace {
 
 // May the program's function run from its start when the graph has failed?
-enum class Undo : uint8_t { always, if_unwritten, never };
+enum class Undo : uint8_t { always, if_unwritten, if_restored };
 
 // Whether the graph runs with its outside inputs as constants.
 struct Freezing {
@@ -52,7 +58,10 @@ struct Held {
   size_t inputs = 0;
   bool has_numbers = false;  // among the inputs of the call
   bool by_plans = true, by_calls = false, is_single = false;
-  Undo undo = Undo::never;
+  Undo undo = Undo::always;
+  std::vector<size_t>
+      written;  // inputs that are written before something that may fail: those of the call, then held ones
+  bool draws_early = false;  // the same for random numbers
 };
 struct CompiledGraphObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -192,7 +201,7 @@ void run_function(Held& held, PyObject* const* args, double work, std::span<Valu
       return runtime::run(*held.function, given, {.observer = &nobody});
     });
     const std::vector<Value>& items = result.to_tuple().items;
-    for (size_t i = 0; i < items.size(); ++i) outputs[i] = items[i];
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = items[i];  // behind them: keep_unused
     keep_apart(held, args, outputs);
   } catch (const runtime::ScriptError& error) {
     set_grad_enabled(grad);
@@ -279,14 +288,50 @@ Owned run_backend(const CompiledGraphObject& object, PyObject* const* args) {
   return Owned::take(is_tensor(made.get()) ? PyTuple_Pack(1, made.get()) : PySequence_Tuple(made.get()));
 }
 
-Undo undo_of(const ir::Graph& graph) {
-  Undo undo = Undo::always;
+bool draws_inside(const ir::Node& node) {
+  if (node.op() != nullptr && node.op()->has(Trait::random)) return true;
+  for (const ir::Block* block : node.blocks())
+    for (const ir::Node* n : block->nodes())
+      if (draws_inside(*n)) return true;
+  return false;
+}
+
+// May it fail on the values of tensors? Arithmetic and views do not.
+bool may_fail(const ir::Node& node) {
+  if (!node.blocks().empty()) return true;
+  return node.op() != nullptr && !node.op()->has(Trait::pointwise) && !node.op()->has(Trait::view) &&
+         !node.op()->has(Trait::reduction);
+}
+
+void find_undo(Held& held) {
+  const ir::Graph& graph = *held.function->graph();
+  held.undo = Undo::always;
+  bool draws = false, fails_later = false;
+  std::vector<const ir::Node*> writers;
   for (const ir::Node* n : graph.nodes()) {
-    if (n->op() == nullptr) continue;
-    if (n->op() == &call_python_op() || n->op()->has(Trait::random) || !n->blocks().empty()) return Undo::never;
-    if (n->op()->schema().is_mutable()) undo = Undo::if_unwritten;
+    if (n->op() == &call_python_op()) {  // behind one that changes something nothing can be taken back
+      const PythonCall* call = python_call_of(*n);
+      if (call == nullptr || !call->is_pure) break;
+    }
+    if ((draws || !writers.empty()) && may_fail(*n)) fails_later = true;
+    if (ir::may_write(*n)) {
+      writers.push_back(n);
+      held.undo = Undo::if_unwritten;
+    }
+    if (draws_inside(*n)) {
+      // One that fails in the middle has drawn already. Most say what is wrong with their arguments before.
+      draws = true;
+      if (held.undo == Undo::always) held.undo = Undo::if_restored;
+    }
   }
-  return undo;
+  if (draws) held.undo = Undo::if_restored;
+  held.draws_early = draws && fails_later;
+  if (writers.empty() || !fails_later) return;
+  held.undo = Undo::if_restored;
+  const ir::AliasFacts facts(graph);
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (graph.inputs()[i]->type()->is(TypeKind::tensor) && facts.has_writers(graph.inputs()[i]))
+      held.written.push_back(i);
 }
 
 PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
@@ -313,7 +358,9 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
 // Note [Graphs that fail]
 // An operator that fails on values (a matrix that has no factor, an index out of range) fails when the graph runs: nothing
 // of the program's effects is there yet, and a handler of the program's own does not see it. So where the graph has changed
-// nothing by then, the function runs from its start as it is, and does what it does eagerly. Emitted code calls the graph
+// nothing by then, the function runs from its start as it is, and does what it does eagerly. Tensors from outside that are
+// written before something that may fail, and the generator of random numbers, get back what they held: copies are made in
+// front of such a graph, up to kMostKept bytes. Calls of Python cannot be taken back. Emitted code calls the graph
 // first of all, with the arguments of the function still in its frame: the function runs here, and what it returns leaves
 // the frame by an exception of our own, which whoever runs emitted code takes (take_eager_answer).
 [[gnu::tls_model("initial-exec")]] constinit thread_local PyObject* eager_answer = nullptr;
@@ -453,18 +500,60 @@ ir::Function& define(ir::CompilationUnit& unit, std::shared_ptr<ir::Graph> graph
 
 }  // namespace
 
+// Nodes of which nobody uses a result, but which eagerly fail, or draw random numbers: passes would leave them out, so
+// that they become results of the graph behind those that are given on.
+static void keep_unused(ir::Graph& graph) {
+  std::unordered_set<const ir::Node*> live;
+  std::vector<const ir::Node*> open;
+  const auto need = [&](const ir::Node* n) {
+    if (n != nullptr && live.insert(n).second) open.push_back(n);
+  };
+  std::vector<const ir::Node*> candidates;
+  ir::Node* result = graph.outputs().at(0)->node();
+  need(result);
+  for (const ir::Node* n : graph.nodes()) {
+    if (draws_inside(*n) || may_fail(*n))
+      candidates.push_back(n);
+    else if (ir::may_write(*n) || ir::has_side_effects(*n))
+      need(n);
+  }
+  const auto follow = [&] {
+    while (!open.empty()) {
+      const ir::Node* n = open.back();
+      open.pop_back();
+      for (const ir::Value* v : n->inputs()) need(v->node());
+    }
+  };
+  follow();
+  std::vector<ir::Value*> unused;
+  for (size_t i = candidates.size(); i-- > 0;) {  // those of the end keep what they are made of
+    if (live.contains(candidates[i])) continue;
+    for (ir::Value* v : candidates[i]->outputs()) {
+      if (!v->type()->is(TypeKind::tensor)) continue;
+      unused.push_back(v);
+      break;
+    }
+    need(candidates[i]);
+    follow();
+  }
+  if (unused.empty() || !result->is(ir::kind::TupleConstruct)) return;
+  for (ir::Value* v : unused) result->add_input(v);
+  result->output()->set_type(tuple_type(std::vector<TypePtr>(result->inputs().size(), sconce::tensor_type())));
+}
+
 Owned make_compiled_graph(GraphParts parts) {
   auto held = std::make_unique<Held>();
   held->tensors = std::move(parts.held);
   held->inputs = parts.graph->inputs().size() - held->tensors.size();
+  held->tape = CallTape::make(*parts.graph);  // calls whatever is there
+  held->python_calls = std::move(parts.python_calls);
+  if (!held->python_calls.empty() && !parts.in_modes) held->stages = Stages::make(*parts.graph);
+  keep_unused(*parts.graph);
   held->function = &define(held->unit, std::move(parts.graph));
   held->log = std::move(parts.log);
   for (PyObject* output : parts.outputs) held->outputs.push_back(Owned::share(output));
-  held->tape = CallTape::make(*held->function->graph());
-  held->python_calls = std::move(parts.python_calls);
   held->by_calls = (parts.in_modes || !held->python_calls.empty()) && held->tape;
   held->by_plans = held->python_calls.empty();
-  if (!held->python_calls.empty() && !parts.in_modes) held->stages = Stages::make(*held->function->graph());
   const std::vector<ir::Value*>& inputs = held->function->graph()->inputs();
   held->has_numbers = std::any_of(inputs.begin(), inputs.end(), [](const ir::Value* v) {
     return v->type()->is(TypeKind::int_) || v->type()->is(TypeKind::float_);
@@ -473,7 +562,7 @@ Owned make_compiled_graph(GraphParts parts) {
                     held->tensors.empty() && held->inputs <= kMostOfSingle;
   auto* object = PyObject_New(CompiledGraphObject, &compiled_graph_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
-  held->undo = held->python_calls.empty() ? undo_of(*held->function->graph()) : Undo::never;
+  find_undo(*held);
   object->vectorcall = run_emitted;
   object->held = held.release();
   object->module = nullptr;
@@ -499,15 +588,38 @@ PyObject* take_eager_answer(PyObject* result) {
   return std::exchange(eager_answer, nullptr);
 }
 
-GraphAttempt::GraphAttempt(PyObject* graph, PyObject* const* inputs) : graph_(graph), inputs_(inputs) {
-  if (compiled(graph).held->undo == Undo::if_unwritten) before_ = now();
+// Copies in front of a graph cost what its writes cost, for tensors of this size little beside the rest of it.
+constexpr size_t kMostKept = 4 << 20;
+
+GraphAttempt::GraphAttempt(PyObject* graph, PyObject* const* inputs)
+    : graph_(graph), inputs_(inputs), calls_before_(impure_python_calls()) {
+  const Held& held = *compiled(graph).held;
+  if (held.undo == Undo::always) [[likely]]
+    return;
+  before_ = now();
+  if (held.undo == Undo::if_restored && compiled(graph).backend == nullptr) keep_written();
+}
+
+void GraphAttempt::keep_written() {
+  const Held& held = *compiled(graph_).held;
+  const auto is_elsewhere = [](PyObject* o) {
+    return is_tensor(o) && tensor_of(o).device().type != DeviceType::cpu;  // has a generator of its own
+  };
+  if (held.draws_early && std::none_of(inputs_, inputs_ + held.inputs, is_elsewhere))
+    generator_ = generator_state(default_generator());
+  size_t bytes = 0;
+  const auto input = [&](size_t i) { return i < held.inputs ? tensor_of(inputs_[i]) : held.tensors[i - held.inputs]; };
+  for (const size_t i : held.written) bytes += static_cast<size_t>(input(i).numel()) * input(i).item_size();
+  if (bytes > kMostKept) return;
+  const NoGrad constant;
+  for (const size_t i : held.written) kept_.push_back({input(i), sconce::clone(input(i))});
 }
 
 std::vector<GraphAttempt::Look> GraphAttempt::now() const {
   const Held& held = *compiled(graph_).held;
   std::vector<Look> all;
   const auto add = [&](const Tensor& t) {
-    all.push_back({t.version(), t.sizes().vec(), t.strides().vec(), t.requires_grad()});
+    all.push_back({t.version(), t.sizes().vec(), t.strides().vec(), t.requires_grad(), autograd::is_leaf(t)});
   };
   for (size_t i = 0; i < held.inputs; ++i)
     if (is_tensor(inputs_[i])) add(tensor_of(inputs_[i]));
@@ -517,8 +629,26 @@ std::vector<GraphAttempt::Look> GraphAttempt::now() const {
 
 bool GraphAttempt::may_run_again() const {
   const CompiledGraphObject& object = compiled(graph_);
-  if (object.held->undo == Undo::never || object.backend != nullptr || object.torch != nullptr) return false;
-  return object.held->undo == Undo::always || now() == before_;
+  const Held& held = *object.held;
+  if (calls_before_ != impure_python_calls() || object.backend != nullptr || object.torch != nullptr) return false;
+  if (held.undo == Undo::always) return true;
+  const std::vector<Look> after = now();
+  bool written = false;
+  for (size_t i = 0; i < after.size(); ++i) {
+    if (after[i] == before_[i]) continue;
+    written = true;
+    Look but_for_elements = after[i];
+    but_for_elements.version = before_[i].version;
+    // Turned, or part of another history by now.
+    if (!(but_for_elements == before_[i]) || !after[i].is_leaf) return false;
+  }
+  if (written && kept_.empty()) return false;
+  if (held.draws_early && generator_.empty()) return false;
+  const NoGrad constant;
+  if (written)
+    for (const Kept& k : kept_) sconce::copy_(k.tensor, k.elements);
+  if (!generator_.empty()) set_generator_state(default_generator(), generator_);
+  return true;
 }
 
 bool clear_failure() {
@@ -542,6 +672,8 @@ void set_outside_inputs(PyObject* graph, std::vector<uint32_t> inputs) {
   for (size_t i = 0; i < held.tensors.size(); ++i) inputs.push_back(static_cast<uint32_t>(held.inputs + i));
   held.freezing.outside = std::move(inputs);
 }
+
+bool is_compiled_graph(PyObject* object) { return Py_IS_TYPE(object, &compiled_graph_type); }
 
 size_t graph_outputs(PyObject* graph) { return compiled(graph).held->outputs.size(); }
 

@@ -31,6 +31,8 @@ Owned make_compiled_graph(GraphParts parts);
 // as they are, calls that record no gradients run by plans in which they are constants (frozen_inputs.h).
 void set_outside_inputs(PyObject* graph, std::vector<uint32_t> inputs);
 
+bool is_compiled_graph(PyObject* object);
+
 // For callers in C++: runs a graph, as a call of it would, without a tuple. `inputs`: objects of tensors, as many as it
 // takes. Throws as a call raises.
 size_t graph_outputs(PyObject* graph);
@@ -43,21 +45,29 @@ void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> output
 class GraphAttempt {
  public:
   GraphAttempt(PyObject* graph, PyObject* const* inputs);
-  // True where the graph has changed nothing.
+  // True where the graph has changed nothing, or what it had changed is as it was before.
   bool may_run_again() const;
 
  private:
   struct Look {
     uint32_t version;
     std::vector<int64_t> sizes, strides;
-    bool requires_grad;
+    bool requires_grad, is_leaf;
     bool operator==(const Look&) const = default;
   };
+  struct Kept {
+    Tensor tensor, elements;
+  };
   std::vector<Look> now() const;
+  void keep_written();
 
   PyObject* graph_;
   PyObject* const* inputs_;
+  int64_t calls_before_;      // of Python
   std::vector<Look> before_;  // of a graph that writes to tensors
+  std::vector<Kept> kept_;    // written before something that may fail
+  std::vector<uint8_t>
+      generator_;  // the state of the default one, where the graph draws before something that may fail
 };
 // Clears the exception that is set, when it is one of the program's.
 bool clear_failure();

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "capture/graph/call_log.h"
 #include "capture/graph/modes.h"
@@ -121,6 +122,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void agree_on_rank(const Value& other, const Tensor& t, size_t witness);
   void match_modes();
   Owned adopt(PyObject* made);
+  bool may_draw(PyObject* callable, std::span<PyObject* const> args) const;
   Owned run_unrecorded(PyObject* target, std::span<PyObject* const> args, PyObject* names);
   Owned call_ours(PyObject* target, std::span<PyObject* const> args, PyObject* names);
   Owned attribute_of(PyObject* fake, PyObject* name);
@@ -157,11 +159,12 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   std::vector<std::unique_ptr<PythonCallNumber>> python_calls_;
   std::vector<std::vector<Part>> part_sets_;  // of control-flow operators, the innermost last
   std::vector<ir::Node*> placeholders_;
-  std::vector<Owned> drawing_parts_;  // graphs of parts that draw random numbers
-  std::vector<Tensor> cleared_;       // tensors of the program without a fake whose gradients are None
-  bool has_opaque_ = false;           // functions in the history whose backward is not known
-  bool has_hooks_ = false;            // functions that backward calls were registered in turn
-  mutable Owned torch_;               // sconce.compiler._torch, once PyTorch's tensors are met
+  std::vector<Owned> drawing_parts_;           // graphs of parts that draw random numbers
+  std::unordered_set<int64_t> drawing_calls_;  // numbers of calls in turn that may draw
+  std::vector<Tensor> cleared_;                // tensors of the program without a fake whose gradients are None
+  bool has_opaque_ = false;                    // functions in the history whose backward is not known
+  bool has_hooks_ = false;                     // functions that backward calls were registered in turn
+  mutable Owned torch_;                        // sconce.compiler._torch, once PyTorch's tensors are met
   mutable std::unordered_map<PyObject*, Owned> torch_targets_;  // by callables of PyTorch, which live on
   std::optional<tracing::HookScope> scope_;
 };

@@ -74,6 +74,7 @@ std::unordered_map<int64_t, std::shared_ptr<const PythonCall>>& table() {
   return all;
 }
 int64_t last_number = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local int64_t impure_calls = 0;
 
 }  // namespace
 
@@ -96,6 +97,7 @@ PythonCall::PythonCall(PyObject* callable, std::span<PyObject* const> args, PyOb
 
 std::vector<Tensor> PythonCall::run(const List& inputs) const {
   const HookPause pause;  // it does what eager does
+  if (!is_pure) ++impure_calls;
   std::vector<Owned> tensors, given;
   for (size_t i = 0; i < inputs_.size(); ++i) tensors.push_back(wrap(inputs.get(i).to_tensor()));
   std::vector<PyObject*> pointers;
@@ -129,6 +131,15 @@ Value call_python_number(int64_t number, const List& inputs) {
     for (Tensor& t : call->run(inputs)) list->append(Value(std::move(t)));
     return Value(std::move(list));
   });
+}
+
+int64_t impure_python_calls() { return impure_calls; }
+
+const PythonCall* python_call_of(const ir::Node& node) {
+  if (node.op() != &call_python_op()) return nullptr;
+  const std::optional<Value> number = ir::constant_value(node.input(0));
+  const auto found = number ? table().find(number->to_int()) : table().end();
+  return found == table().end() ? nullptr : found->second.get();
 }
 
 const Op& call_python_op() {

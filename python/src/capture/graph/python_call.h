@@ -11,6 +11,7 @@
 
 #include "object.h"
 #include "sconce/dispatch/op.h"
+#include "sconce/ir/graph.h"
 
 namespace sconce::python::capture {
 
@@ -40,6 +41,9 @@ class PythonCall {
   // Makes the call; needs Python's lock. Throws PythonError, also when the result has no tensor where it had one.
   std::vector<Tensor> run(const List& inputs) const;
 
+  // Computes its results and changes nothing: operators over graphs.
+  bool is_pure = false;
+
  private:
   Owned callable_, names_, result_;
   std::vector<Owned> args_;
@@ -58,6 +62,10 @@ class PythonCallNumber {
   int64_t value_;
 };
 const Op& call_python_op();
+// The call of a node; null: none, or not known.
+const PythonCall* python_call_of(const ir::Node& node);
+// How many calls that are not pure this thread has begun.
+int64_t impure_python_calls();
 // The same without dispatch.
 Value call_python_number(int64_t number, const List& inputs);
 

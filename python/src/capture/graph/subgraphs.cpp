@@ -138,9 +138,10 @@ std::vector<Owned> GraphRecorder::make_parts(std::span<PyObject* const> operands
                                           changes_modes_ || modes_at_start_.autocast,
                                           nullptr,
                                           std::move(part.calls)}));
-    // A call through Python may draw, too.
-    if (std::any_of(part.nodes.begin(), part.nodes.end(), [](const ir::Node* n) {
-          return n->op() && (n->op()->has(Trait::random) || n->op() == &call_python_op());
+    if (std::any_of(part.nodes.begin(), part.nodes.end(), [&](const ir::Node* n) {
+          if (n->op() != &call_python_op()) return n->op() != nullptr && n->op()->has(Trait::random);
+          const std::optional<Value> number = ir::constant_value(n->input(0));
+          return !number || drawing_calls_.contains(number->to_int());
         }))
       drawing_parts_.push_back(Owned::share(graphs.back().get()));
   }

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "capture/frames/frame_hook.h"
+#include "capture/graph/compiled_graph.h"
 #include "capture/graph/graph_recorder.h"
 #include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/variable.h"
@@ -51,12 +52,28 @@ Owned GraphRecorder::run_unrecorded(PyObject* target, std::span<PyObject* const>
   return Owned::take(PyObject_Vectorcall(target, args.data(), args.size() - named, names));
 }
 
+// Operators over graphs draw where these do; gradients, read, written or computed, never.
+bool GraphRecorder::may_draw(PyObject* callable, std::span<PyObject* const> args) const {
+  if (PyCFunction_Check(callable)) {
+    const std::string_view name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+    return name != "_gradients" && callable != builtin("getattr") && callable != builtin("setattr");
+  }
+  bool of_graphs = false, drawing = false;
+  for (PyObject* arg : args) {
+    of_graphs = of_graphs || is_compiled_graph(arg);
+    drawing = drawing || draws(arg);
+  }
+  return drawing || !of_graphs;
+}
+
 void GraphRecorder::call_in_turn(PyObject* callable, std::span<PyObject* const> args, PyObject* names,
                                  PyObject* result) {
   if (torch_) throw NotRecordable{"gradients of PyTorch's tensors"};
   if (has_number(args)) throw NotRecordable{"a number that changes, in a call that the graph makes through Python"};
+  const bool drawing = may_draw(callable, args);
   const auto call =
       std::make_shared<PythonCall>(callable, args, names, result, [&](PyObject* o) { return known(o) != nullptr; });
+  call->is_pure = !drawing && std::any_of(args.begin(), args.end(), is_compiled_graph);
   match_modes();
   std::vector<ir::Value*> inputs;
   for (PyObject* fake : call->inputs()) inputs.push_back(known(fake)->value);
@@ -64,6 +81,7 @@ void GraphRecorder::call_in_turn(PyObject* callable, std::span<PyObject* const> 
   auto number = std::make_unique<PythonCallNumber>(call);
   ir::Node* node = graph_->insert(graph_->create(call_python_op(), {constant(Value(number->value())), list}));
   ++nodes_;
+  if (drawing) drawing_calls_.insert(number->value());
   if (!call->outputs().empty()) {
     ir::Node* unpack = graph_->insert(graph_->create(ir::kind::ListUnpack, {node->output()}, call->outputs().size()));
     for (size_t i = 0; i < call->outputs().size(); ++i) {
