@@ -34,6 +34,14 @@ def broadcast_all(*values):
     return torch.broadcast_tensors(*(v if isinstance(v, torch.Tensor) else torch.tensor(v, dtype=dtype) for v in values))
 
 
+def _all(valid):
+    """Are all true? A compiled graph checks that in its turn: if not, the function runs again eagerly, which says what is wrong."""
+    if torch.compiler.is_compiling():
+        torch._assert_async(valid.all(), "a parameter or value of a distribution is invalid")
+        return True
+    return bool(valid.all())
+
+
 class Distribution:
     """batch_shape is that of independent distributions, event_shape that of one draw of each."""
 
@@ -60,7 +68,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property):
                 continue
             value = getattr(self, name)
-            if not bool(constraint.check(value).all()):
+            if not _all(constraint.check(value)):
                 raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to "
                                  f"satisfy the constraint {constraint!r}, but found invalid values:\n{value}")
 
@@ -121,7 +129,7 @@ class Distribution:
         for i, j in zip(reversed(value.shape), reversed(wanted)):
             if i != 1 and j != 1 and i != j:
                 raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs {torch.Size(wanted)}.")
-        if self.support is not None and not bool(self.support.check(value).all()):
+        if self.support is not None and not _all(self.support.check(value)):
             raise ValueError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
                              f"({self.support!r}) of the distribution {self!r}, but found invalid values:\n{value}")
 

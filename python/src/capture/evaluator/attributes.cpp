@@ -367,6 +367,17 @@ Owned Evaluator::super_attribute(PyObject* super, PyObject* name) {
   throw PythonError();
 }
 
+// Module.__getattr__, which is of C: parameters, buffers, modules.
+Owned Evaluator::registered_attribute(PyObject* module, PyObject* name) {
+  PyObject* dict = origins.instance_dict(module);
+  for (PyObject* table : {names().parameters, names().buffers, names().modules}) {
+    PyObject* in = origins.dict_find(dict, table);
+    if (in == nullptr || !PyDict_Check(in)) continue;
+    if (PyObject* value = origins.dict_find(in, name)) return Owned::share(value);
+  }
+  raise_missing("'%.100s' object has no attribute '%U'", module, name);
+}
+
 Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
   if (later_of(object) && PyUnicode_Compare(name, names().class_) == 0)
     return Owned::share(reinterpret_cast<PyObject*>(later_class(object)));
@@ -457,15 +468,7 @@ Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
     }
     if (found) return found;
     if (hook == nullptr) return missing();
-    if (hook == module_getattr() || is_torch_module_getattr(hook)) {
-      PyObject* dict = origins.instance_dict(object);
-      for (PyObject* table : {names().parameters, names().buffers, names().modules}) {
-        PyObject* in = origins.dict_find(dict, table);
-        if (in == nullptr || !PyDict_Check(in)) continue;
-        if (PyObject* value = origins.dict_find(in, name)) return Owned::share(value);
-      }
-      return missing();
-    }
+    if (hook == module_getattr() || is_torch_module_getattr(hook)) return registered_attribute(object, name);
     bool bound = false;
     const Owned method = bind(hook, object, type, bound);
     return call(method.get(), Arguments::of({name}));

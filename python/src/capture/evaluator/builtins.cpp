@@ -118,6 +118,12 @@ struct Builtins {
     if (!found) raise(PyExc_AttributeError, "'%.100s' object has no attribute '%U'", Py_TYPE(a[0])->tp_name, a[1]);
     return found;
   }
+  static Owned module_getattr(Evaluator& e, PyObject*, Arguments& a) {
+    need(a, 2, 2, "Module.__getattr__");
+    want_now(a[1]);
+    e.origins.guard_type(a[0]);
+    return e.registered_attribute(a[0], a[1]);
+  }
   static Owned object_init(Evaluator& e, PyObject* callable, Arguments& a) {
     if (a.values.size() > 1) return e.native(callable, a, true);
     return Owned::share(Py_None);
@@ -507,6 +513,7 @@ void add_builtins() {
   add_known("types", "MethodType", Known{Treatment::blind, nullptr, false});
   add_known("types", "SimpleNamespace", Known{Treatment::blind, nullptr, false});
   add("sconce._sconce", "_set_module_attribute", B::set_module_attribute);
+  add("sconce._sconce", "_ModuleBase.__getattr__", B::module_getattr);
   for (const char* name :
        {"is_grad_enabled", "_set_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "_set_inference_mode",
         "_restore_inference_mode", "_inference_mode_state", "_autocast_state", "_set_autocast", "clear_autocast_cache",

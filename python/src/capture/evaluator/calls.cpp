@@ -682,11 +682,11 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
                                   PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseException));
           if (known_base && !args.values.empty() && PyType_Check(args[0])) {
             refuse_finaliser(reinterpret_cast<PyTypeObject*>(args[0]));
-            if (base == &PyBaseObject_Type) {
+            if (base == &PyBaseObject_Type || base == &PyDict_Type || base == &PySet_Type) {  // __init__ takes the rest
               Arguments alone = Arguments::of({args[0]});
               return native(callable, alone, true);
             }
-            return native(callable, args, base != &PyDict_Type && base != &PySet_Type && base != &PyFrozenSet_Type);
+            return native(callable, args, base != &PyFrozenSet_Type);
           }
         }
         PyObject* descriptor = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(self), name.get());

@@ -69,6 +69,7 @@ class Evaluator {
   void set_attribute(PyObject* object, PyObject* name, PyObject* value);  // value null: deletes
   Owned generic_attribute(PyObject* object, PyObject* name);              // object.__getattribute__
   void generic_set(PyObject* object, PyObject* name, PyObject* value);    // object.__setattr__
+  Owned registered_attribute(PyObject* module, PyObject* name);           // nn.Module.__getattr__
   // The special method of an object's class, bound; null: none.
   Owned special(PyObject* object, const char* name);
   // The same, but only when it is a function of Python.

@@ -435,8 +435,10 @@ bool Evaluator::contains(PyObject* container, PyObject* item) {
   prepare_lookup(calls_back, container, key, "in");
   if (PyDict_Check(container) && origins.outside(container)) return origins.dict_contains(container, key.get());
   Owned in = Owned::share(container);
+  // Keys of a dict are compared, and nothing else of it is asked, whatever methods its class has.
+  const bool of_keys = Py_IS_TYPE(container, &PyDictKeys_Type) || Py_IS_TYPE(container, &PyODictKeys_Type);
   looks_ = Looks::at_equality;
-  const bool plain = prepare(in, PyDict_Check(container) || PyAnySet_Check(container));
+  const bool plain = prepare(in, of_keys || PyDict_Check(container) || PyAnySet_Check(container));
   looks_ = Looks::at_all;
   if (!plain) break_here(Reason::callback, "in");
   calls_back.start();

@@ -8,6 +8,8 @@
 // marked (mark_changed): reading that afterwards is a break.
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/graph/sym_int.h"
+#include "size_object.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {
@@ -227,7 +229,7 @@ bool can_be_held(Evaluator& e, PyObject* o, int depth = 0) {
   if (e.recorder.is_fake(o)) return is_tensor(o);
   if (is_immutable(o) || PyType_Check(o)) return true;
   if (depth > 20 || e.origins.outside(o)) return false;
-  if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
+  if (PyTuple_CheckExact(o) || PyList_CheckExact(o) || is_size(o)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i)
       if (!can_be_held(e, PySequence_Fast_GET_ITEM(o, i), depth + 1)) return false;
     return true;
@@ -239,6 +241,21 @@ bool can_be_held(Evaluator& e, PyObject* o, int depth = 0) {
   return true;
 }
 
+// What a context keeps for backward (ctx.shape, ctx.n) are the numbers themselves, which are fixed then.
+void fix_numbers(PyObject* state) {
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(state, &at, &key, &value);) {
+    Owned fixed = fixed_number(value);
+    if (is_size(value)) {
+      const Owned items = Owned::take(PyTuple_New(PyTuple_GET_SIZE(value)));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+        PyTuple_SET_ITEM(items.get(), i, fixed_number(PyTuple_GET_ITEM(value, i)).give());
+      fixed = make_size_of(items.get());
+    }
+    if (fixed.get() != value) check(PyDict_SetItem(state, key, fixed.get()));
+  }
+}
+
 // of_autograd.attach(function, state, args, output)
 Owned attach(Evaluator& e, PyObject* callable, Arguments& args) {
   static PyObject* const on_fakes = [] {
@@ -246,6 +263,7 @@ Owned attach(Evaluator& e, PyObject* callable, Arguments& args) {
     return Owned::take(PyObject_GetAttrString(module.get(), "attach_fakes")).give();
   }();
   e.origins.guard_identity(args[0]);
+  if (PyDict_CheckExact(args[1]) && !e.origins.outside(args[1])) fix_numbers(args[1]);
   for (size_t i = 1; i < args.values.size(); ++i)
     if (!can_be_held(e, args[i]))
       break_here(Reason::unknown_object,
