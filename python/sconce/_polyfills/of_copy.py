@@ -1,4 +1,4 @@
-"""Substitute for copy.deepcopy: the original looks copies up by addresses, which differ each time."""
+"""Substitutes for copy.copy and copy.deepcopy: the originals ask copyreg, and look copies up by addresses, which differ each time."""
 
 import abc
 import copy
@@ -65,6 +65,17 @@ def _copied(value, made):
         twin = {key: _copied(item, made) for key, item in value.items()}
     made.append((value, twin))
     return twin
+
+
+@substitute(copy.copy)
+def shallow_copy(x):
+    kind = type(x)
+    if _is_object(kind) and not hasattr(kind, "__copy__") and hasattr(x, "__dict__"):
+        twin = object.__new__(kind)
+        for name, item in x.__dict__.items():
+            twin.__dict__[name] = item
+        return twin
+    return copy.copy(x)
 
 
 @substitute(copy.deepcopy)

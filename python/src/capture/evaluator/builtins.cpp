@@ -20,6 +20,31 @@ struct Builtins {
   }
   static Owned truth_object(bool v) { return Owned::share(v ? Py_True : Py_False); }
 
+  // isinstance(object, P) of a protocol that is checked when the program runs: it has these attributes. Reading them guards
+  // what the answer depends on. Empty: not for these.
+  static std::optional<bool> fulfils(Evaluator& e, PyObject* object, PyObject* type) {
+    static PyObject* const mark = interned("_is_runtime_protocol");
+    static PyTypeObject* const meta = Py_TYPE(
+        Owned::take(PyObject_GetAttrString(Owned::take(PyImport_ImportModule("typing")).get(), "Protocol")).get());
+    if (Py_TYPE(type) != meta || !(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) return {};
+    if (_PyType_Lookup(reinterpret_cast<PyTypeObject*>(type), mark) != Py_True) return {};
+    static PyObject* const attributes =
+        Owned::take(PyObject_GetAttrString(Owned::take(PyImport_ImportModule("typing")).get(), "_get_protocol_attrs"))
+            .give();
+    const Owned names = Owned::take(PyObject_CallOneArg(attributes, type));
+    const Owned iterator = Owned::take(PyObject_GetIter(names.get()));
+    while (PyObject* name = PyIter_Next(iterator.get())) {
+      const Owned kept = Owned::take(name);
+      (void)e.find_attribute(object, e.origins.keep(Owned::share(name)));
+    }
+    PyObject* dict = e.origins.instance_dict(object);
+    if (e.origins.outside(object) && (e.origins.is_written(object) || (dict != nullptr && e.origins.is_written(dict))))
+      return {};
+    const int is = PyObject_IsInstance(object, type);
+    check(is);
+    return is != 0;
+  }
+
   static bool instance_of(Evaluator& e, PyObject* object, PyObject* type, bool subclass) {
     type = e.origins.absorb(type);
     if (PyTuple_Check(type)) {
@@ -35,6 +60,8 @@ struct Builtins {
     }
     e.origins.guard_type(object);
     if (!subclass && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type) return true;
+    if (!subclass)
+      if (const std::optional<bool> is = fulfils(e, object, type)) return *is;
     static PyObject* const names[] = {interned("__instancecheck__"), interned("__subclasscheck__")};
     PyTypeObject* meta = Py_TYPE(type);
     if (meta->tp_flags & Py_TPFLAGS_HEAPTYPE) {
@@ -334,6 +361,12 @@ struct Builtins {
     e.origins.guard_identity(o);
     return Owned::take(PyLong_FromVoidPtr(o));
   }
+  // weakref.ref(object): of one from outside, which lives on.
+  static Owned refer(Evaluator& e, PyObject* callable, Arguments& a) {
+    if (a.values.size() != 1 || e.recorder.is_fake(a[0]) || !e.origins.outside(a[0]) || !is_heap_instance(a[0]))
+      break_here(Reason::unknown_callable, "weakref.ReferenceType");
+    return Owned::take(PyObject_CallOneArg(callable, a[0]));
+  }
   static Owned build_class(Evaluator& e, PyObject*, Arguments& a) { return e.build_class(a); }
   // of_objects.special(object, name): looked up in dicts of classes, which the evaluator does with guards.
   static Owned special_method(Evaluator& e, PyObject*, Arguments& a) {
@@ -512,6 +545,7 @@ void add_builtins() {
   add_known("functools", "partial", Known{Treatment::blind, nullptr, false});
   add_known("types", "MethodType", Known{Treatment::blind, nullptr, false});
   add_known("types", "SimpleNamespace", Known{Treatment::blind, nullptr, false});
+  add("weakref", "ref", B::refer);
   add("sconce._sconce", "_set_module_attribute", B::set_module_attribute);
   add("sconce._sconce", "_ModuleBase.__getattr__", B::module_getattr);
   for (const char* name :

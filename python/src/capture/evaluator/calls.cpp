@@ -311,6 +311,10 @@ bool Evaluator::prepare_contents(PyObject* o, int depth) {
     }
     return true;
   }
+  if (PyExceptionInstance_Check(o)) {  // nobody asks for frames that its traceback leads to
+    PyObject* given = reinterpret_cast<PyBaseExceptionObject*>(o)->args;
+    return given == nullptr || prepare_contents(given, depth + 1);
+  }
   // Iterators and the like: what they hold is found as the collector finds it.
   PyTypeObject* type = Py_TYPE(o);
   if (!PyType_IS_GC(type) || type->tp_traverse == nullptr || !is_plain_class(type)) return true;
@@ -756,6 +760,12 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
       }
     }
     return call(function.get(), std::move(all), plain);
+  }
+  if (type == &_PyWeakref_RefType && !origins.outside(callable) && args.values.empty()) {
+    PyObject* object = PyWeakref_GET_OBJECT(callable);
+    // What the program has taken out of its place may be gone eagerly.
+    if (object == Py_None || !origins.same({})) break_here(Reason::unknown_callable, "weakref.ReferenceType");
+    return Owned::share(object);
   }
   if (type == cached_type()) {  // functools.cache: the function itself, as PyTorch does it and says
     origins.guard_identity(callable);

@@ -58,6 +58,7 @@ struct Held {
   size_t inputs = 0;
   bool has_numbers = false;  // among the inputs of the call
   bool by_plans = true, by_calls = false, is_single = false;
+  bool has_histories = false;  // more than one result may require gradients
   Undo undo = Undo::always;
   std::vector<size_t>
       written;  // inputs that are written before something that may fail: those of the call, then held ones
@@ -221,6 +222,13 @@ void run_stages(const Held& held, PyObject* const* args, std::span<Value> output
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = Value(tensor_of(results[i].get()));
 }
 
+// A region of a plan is one node in the history of all its results: after backward from one of them it is none for the
+// others.
+bool needs_histories(const Held& held, PyObject* const* args) {
+  const auto has_history = [](PyObject* o) { return is_tensor(o) && tensor_of(o).requires_grad(); };
+  return held.has_histories && held.tape && grad_enabled() && std::any_of(args, args + held.inputs, has_history);
+}
+
 void run_values(Held& held, PyObject* const* args, std::span<Value> outputs) {
   double work = 0;
   for (size_t i = 0; i < held.inputs; ++i) {
@@ -233,7 +241,8 @@ void run_values(Held& held, PyObject* const* args, std::span<Value> outputs) {
     run_stages(held, args, outputs);
   else if (held.has_numbers && held.tape)
     run_with_numbers(held, args, work, outputs);
-  else if (held.by_calls || (held.tape && held.tape->size() <= kFewCalls && work <= kLittleWork && held.by_plans))
+  else if (held.by_calls || needs_histories(held, args) ||
+           (held.tape && held.tape->size() <= kFewCalls && work <= kLittleWork && held.by_plans))
     run_tape(held, args, work, outputs);
   else
     run_function(held, args, work, outputs);
@@ -552,6 +561,10 @@ Owned make_compiled_graph(GraphParts parts) {
   held->function = &define(held->unit, std::move(parts.graph));
   held->log = std::move(parts.log);
   for (PyObject* output : parts.outputs) held->outputs.push_back(Owned::share(output));
+  // None: a result of a part of a graph, of which nothing is known.
+  held->has_histories = std::count_if(parts.outputs.begin(), parts.outputs.end(), [](PyObject* o) {
+                          return o == Py_None || (is_tensor(o) && tensor_of(o).requires_grad());
+                        }) > 1;
   held->by_calls = (parts.in_modes || !held->python_calls.empty()) && held->tape;
   held->by_plans = held->python_calls.empty();
   const std::vector<ir::Value*>& inputs = held->function->graph()->inputs();

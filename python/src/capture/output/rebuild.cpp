@@ -172,6 +172,10 @@ static Owned parts_of_value(PyObject* o) {
     const Owned of = Owned::take(PyTuple_Pack(1, dict));
     return Owned::take(PyTuple_Pack(2, method, of.get()));
   }
+  if (base == &_PyWeakref_RefType && PyWeakref_GET_OBJECT(o) != Py_None) {
+    const Owned of = Owned::take(PyTuple_Pack(1, PyWeakref_GET_OBJECT(o)));
+    return Owned::take(PyTuple_Pack(2, reinterpret_cast<PyObject*>(base), of.get()));
+  }
   if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE) || is_named_tuple(o)) return {};
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   if (maker_of(Py_TYPE(o))->tp_new != base->tp_new) return {};
