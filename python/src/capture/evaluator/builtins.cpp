@@ -367,6 +367,13 @@ struct Builtins {
       break_here(Reason::unknown_callable, "weakref.ReferenceType");
     return Owned::take(PyObject_CallOneArg(callable, a[0]));
   }
+  // torch.compile inside: what it makes is part of this graph when it is called (Evaluator::call).
+  static Owned compile_inside(Evaluator& e, PyObject* callable, Arguments& a) {
+    if (a.values.empty() || !PyFunction_Check(a[0])) break_here(Reason::unknown_callable, "_capture_compile");
+    Owned made = e.native(callable, a, true);
+    e.born(made.get());
+    return made;
+  }
   static Owned build_class(Evaluator& e, PyObject*, Arguments& a) { return e.build_class(a); }
   // of_objects.special(object, name): looked up in dicts of classes, which the evaluator does with guards.
   static Owned special_method(Evaluator& e, PyObject*, Arguments& a) {
@@ -546,6 +553,7 @@ void add_builtins() {
   add_known("types", "MethodType", Known{Treatment::blind, nullptr, false});
   add_known("types", "SimpleNamespace", Known{Treatment::blind, nullptr, false});
   add("weakref", "ref", B::refer);
+  add("sconce._sconce", "_capture_compile", B::compile_inside);
   add("sconce._sconce", "_set_module_attribute", B::set_module_attribute);
   add("sconce._sconce", "_ModuleBase.__getattr__", B::module_getattr);
   for (const char* name :

@@ -85,11 +85,14 @@ bool delegates(const Frame& f) {
 }
 // Does it stand inside of a try, with or finally?
 bool inside_try(const Frame& f) {
-  const int handler = f.code->instructions[static_cast<size_t>(f.at)].handler;
-  if (handler < 0) return false;
-  // From 3.12 on the whole body has a handler, for StopIteration.
-  const auto target = static_cast<size_t>(f.code->handlers[static_cast<size_t>(handler)].target);
-  return f.code->instructions[target].op != Op::stop_iteration_error;
+  // From 3.12 on the whole body has a handler, for StopIteration, and each yield from one that throws on.
+  auto at = static_cast<size_t>(f.at);
+  do {
+    const int handler = f.code->instructions[at].handler;
+    if (handler < 0) return false;
+    at = static_cast<size_t>(f.code->handlers[static_cast<size_t>(handler)].target);
+  } while (f.code->instructions[at].op == Op::cleanup_throw);
+  return f.code->instructions[at].op != Op::stop_iteration_error;
 }
 
 bool is_left_inside(PyObject* object) {
@@ -139,7 +142,14 @@ PyObject* close(PyObject* self, PyObject*) {
   return across([&](Evaluator& e) -> PyObject* {
     auto* g = reinterpret_cast<GeneratorStandIn*>(self);
     if (!g->running && (!g->started || g->frame->finished || !inside_try(*g->frame))) {
+      const bool hands_on = g->started && !g->frame->finished && delegates(*g->frame) && g->frame->stack.size() > 0;
       g->frame->finished = true;
+      const Owned inner = hands_on ? Owned::share(g->frame->stack.top()) : Owned();
+      if (inner && is_generator(inner.get())) {
+        PyObject* closed = close(inner.get(), nullptr);
+        if (closed == nullptr) throw PythonError();
+        Py_DECREF(closed);
+      }
       Py_RETURN_NONE;
     }
     const Owned exit = Owned::take(PyObject_CallNoArgs(PyExc_GeneratorExit));

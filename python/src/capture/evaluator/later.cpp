@@ -276,6 +276,7 @@ Owned ask_later(Evaluator& e, PyObject* method, const Arguments& args) {
   const std::string_view name = text_of(PyDescr_NAME(method));
   PyObject* const given[] = {args[0]};
   if (name == "numpy") return array_of(e, method, args[0]);
+  if (name == "data_ptr") return make_later(e, method, given, Owned::take(PyLong_FromLong(1)));
   if (name == "tolist" && tensor_of(args[0]).dim() > 0)
     return make_later(e, method, given, Owned::take(PyList_New(0)));  // a list is known to be one, no more
   if ((name != "item" && name != "tolist") || elements(e, args[0]) != 1) return {};
@@ -290,6 +291,8 @@ Owned as_number(Evaluator& e, PyObject* object) {
   if (!PyFloat_CheckExact(l->sample.get()) && !PyLong_CheckExact(l->sample.get())) return {};
   if (!holds_still(e.recorder, *l)) return {};
   if (l->args.size() == 1 && is_plain_fake(e, l->args[0].get())) {
+    if (Py_IS_TYPE(l->callable.get(), &PyMethodDescr_Type) && text_of(PyDescr_NAME(l->callable.get())) == "data_ptr")
+      return {};  // where it lies, not what it holds
     const bool same = PyFloat_CheckExact(l->sample.get()) == is_floating(tensor_of(l->args[0].get()).dtype());
     return same ? e.recorder.element(l->args[0].get()) : Owned();
   }

@@ -225,6 +225,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         sizes = size
     if isinstance(scale_factor, Optional[float]):
         factors = _each_dim_float(input, scale_factor)
+    elif isinstance(scale_factor, int):
+        factors = _each_dim_float(input, float(scale_factor))
     else:
         factors = scale_factor
     return _interpolate(input, sizes, factors, mode, align_corners, recompute_scale_factor, antialias)
