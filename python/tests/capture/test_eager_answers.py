@@ -380,6 +380,42 @@ class EagerAnswers(unittest.TestCase):
                 with self.subTest(function=function.__name__):
                     self.assertEqual(seeded(compiled, make, keywords), seeded(function, make, keywords))
 
+    def test_tensors_of_inference_mode_are_restored(self):
+        def written(k):
+            k.mul_(2)
+            noise = sconce.rand(2)
+            try:
+                return sconce.linalg.cholesky(k) + noise
+            except RuntimeError:
+                return k + noise
+
+        for sign in (1, -1, -1):
+            with sconce.inference_mode():
+                results = []
+                for function in (written, sconce.compile(written)):
+                    sconce.manual_seed(1)
+                    k = sign * sconce.eye(2)
+                    results.append((function(k).tolist(), k.tolist(), sconce.rand(1).tolist()))
+            self.assertEqual(results[0], results[1])
+
+    def test_results_are_differentiated_one_by_one(self):
+        def two(x, w):
+            h = x
+            for _ in range(6):
+                h = (h * w).tanh()
+            return h, (h.detach() @ h.detach() * w).sum()
+
+        def grads(function):
+            x, w = sconce.eye(3).requires_grad_(), sconce.ones(3, 3).requires_grad_()
+            h, d = function(x, w)
+            d.backward()
+            h.sum().backward()
+            return x.grad.tolist(), w.grad.tolist()
+
+        compiled = sconce.compile(two)
+        for _ in range(3):
+            self.assertEqual(grads(compiled), grads(two))
+
     def test_ordered_dicts_keep_their_order(self):
         def f(x, table):
             return list(table), next(reversed(table)), x + len(table)

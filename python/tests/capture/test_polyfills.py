@@ -188,6 +188,7 @@ odd = logged(lambda x: x % 2)
 pair = logged(lambda x, y: (x, y))
 
 CASES = {
+    copy.copy: [a([1, [2]]), a((1, 2)), a({"a": []}), a({1, 2}), a(7), a(print), a(Held([1, {"k": 2}]))],
     copy.deepcopy: [a([1, [2, {"k": (3, [4])}]]), a((1, (2, "x"))), a({"a": [], "b": {}}), a(7), a([print, {1, 2}]), a(Held([1, {"k": 2}])),
                     a([Held(Held(3))] * 2)],
     map: [a(double, I(1, 2)), a(pair, I(1, 2, 3), I(4, 5)), a(stop_at(2), I(1, 2, 3)), a(double), a(), a(double, 3), a(double, I(1, 2, fail=1)),

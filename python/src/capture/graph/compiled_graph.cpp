@@ -601,6 +601,9 @@ PyObject* take_eager_answer(PyObject* result) {
   return std::exchange(eager_answer, nullptr);
 }
 
+// Made in inference mode: it has no version.
+static bool is_of_inference(const Tensor& t) { return (t.impl()->meta & TensorImpl::inference) != 0; }
+
 // Copies in front of a graph cost what its writes cost, for tensors of this size little beside the rest of it.
 constexpr size_t kMostKept = 4 << 20;
 
@@ -632,7 +635,8 @@ std::vector<GraphAttempt::Look> GraphAttempt::now() const {
   const Held& held = *compiled(graph_).held;
   std::vector<Look> all;
   const auto add = [&](const Tensor& t) {
-    all.push_back({t.version(), t.sizes().vec(), t.strides().vec(), t.requires_grad(), autograd::is_leaf(t)});
+    all.push_back({is_of_inference(t) ? 0 : t.version(), t.sizes().vec(), t.strides().vec(), t.requires_grad(),
+                   autograd::is_leaf(t)});
   };
   for (size_t i = 0; i < held.inputs; ++i)
     if (is_tensor(inputs_[i])) add(tensor_of(inputs_[i]));
@@ -646,7 +650,11 @@ bool GraphAttempt::may_run_again() const {
   if (calls_before_ != impure_python_calls() || object.backend != nullptr || object.torch != nullptr) return false;
   if (held.undo == Undo::always) return true;
   const std::vector<Look> after = now();
-  bool written = false;
+  // Tensors of inference mode have no version: what may have been written counts as written.
+  const auto is_blind = [&](size_t i) {
+    return is_of_inference(i < held.inputs ? tensor_of(inputs_[i]) : held.tensors[i - held.inputs]);
+  };
+  bool written = std::any_of(held.written.begin(), held.written.end(), is_blind);
   for (size_t i = 0; i < after.size(); ++i) {
     if (after[i] == before_[i]) continue;
     written = true;
