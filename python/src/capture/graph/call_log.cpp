@@ -1,5 +1,7 @@
 #include "capture/graph/call_log.h"
 
+#include "capture/graph/python_call.h"
+#include "tensor_object.h"
 #include "values.h"
 
 namespace sconce::python::capture {
@@ -41,6 +43,26 @@ void CallLog::add_number(const std::string& name, PyObject* symbol, PyObject* nu
 }
 void CallLog::drop_input(PyObject* fake) {
   std::erase_if(entries_, [&](const Entry& e) { return e.kind == Entry::Kind::input && e.result.get() == fake; });
+}
+std::unordered_set<const TensorImpl*> CallLog::used_tensors() const {
+  std::unordered_set<const TensorImpl*> used;
+  const auto add = [&](PyObject* o) {
+    if (is_tensor(o)) used.insert(tensor_of(o).impl());
+  };
+  const auto add_value = [&](const auto& self, const Value& v) -> void {
+    if (v.is_tensor())
+      used.insert(v.to_tensor().impl());
+    else if (v.is_list())
+      for (size_t i = 0; i < v.to_list().size(); ++i) self(self, v.to_list().get(i));
+  };
+  for (const Entry& e : entries_) {
+    if (e.kind == Entry::Kind::input) continue;
+    for (const Owned* held : {&e.args, &e.kwargs, &e.result})
+      if (*held) each_leaf(held->get(), add);
+    for (const Value& v : e.values) add_value(add_value, v);
+    for (const Value& v : e.returns) add_value(add_value, v);
+  }
+  return used;
 }
 void CallLog::add_held(PyObject* fake, PyObject* original) {
   entries_.push_back({Entry::Kind::held, {}, Owned::share(original), {}, {}, Owned::share(fake), nullptr, {}, {}});

@@ -4,10 +4,12 @@
 
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "object.h"
 #include "sconce/dispatch/op.h"
+#include "sconce/tensor/tensor.h"
 
 namespace sconce::python::capture {
 
@@ -18,6 +20,8 @@ class CallLog {
   void add_number(const std::string& name, PyObject* symbol, PyObject* number);
   // The graph does without an input.
   void drop_input(PyObject* fake);
+  // Is the tensor part of a call?
+  std::unordered_set<const TensorImpl*> used_tensors() const;
   // A tensor that the graph holds itself, as an attribute of the module.
   void add_held(PyObject* fake, PyObject* original);
   // A call of Python. Containers among the arguments are copied: the program may change them later.

@@ -546,8 +546,11 @@ static void keep_unused(ir::Graph& graph) {
     follow();
   }
   if (unused.empty() || !result->is(ir::kind::TupleConstruct)) return;
+  std::vector<TypePtr> types;
   for (ir::Value* v : unused) result->add_input(v);
-  result->output()->set_type(tuple_type(std::vector<TypePtr>(result->inputs().size(), sconce::tensor_type())));
+  for (const ir::Value* v : result->inputs())
+    types.push_back(v->type()->is(TypeKind::tensor) ? sconce::tensor_type() : v->type());
+  result->output()->set_type(tuple_type(std::move(types)));
 }
 
 Owned make_compiled_graph(GraphParts parts) {

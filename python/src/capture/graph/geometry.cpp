@@ -228,6 +228,23 @@ void GraphRecorder::make_size_check() {
 }
 
 // Numbers that the program computed and the graph does not use; inputs for which no other use is left go, too.
+// Parameters of which only the shape was asked: guards know them, the graph need not be given them.
+void GraphRecorder::drop_unused_tensors() {
+  if (torch_ || symbols_.any()) return;
+  std::unordered_map<const ir::Value*, const Known*> unused;
+  for (const auto& [impl, k] : known_)
+    if (k.original && k.object && k.value != nullptr && !k.value->has_uses()) unused.emplace(k.value, &k);
+  if (unused.empty()) return;
+  const std::unordered_set<const TensorImpl*> logged = log_.used_tensors();
+  for (size_t i = sources_.size(); i-- > 0;) {
+    const auto found = unused.find(graph_->inputs()[i]);
+    if (found == unused.end() || logged.contains(found->second->kept.impl())) continue;
+    graph_->block()->remove_input(i);
+    log_.drop_input(found->second->object.get());
+    sources_.erase(sources_.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
 void GraphRecorder::drop_unused_numbers() {
   if (numbers_.empty()) return;
   const auto is_number = [](const ir::Value* v) {

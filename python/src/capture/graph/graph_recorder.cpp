@@ -613,6 +613,7 @@ Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
   graph_->add_output(graph_->insert(tuple)->output());
   make_size_check();
   drop_unused_numbers();
+  drop_unused_tensors();
   return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get(),
                               changes_modes_ || modes_at_start_.autocast, torch_.get(), std::move(python_calls_)});
 }

@@ -115,6 +115,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void claim_rank(const Known& of);
   void make_size_check();
   void drop_unused_numbers();
+  void drop_unused_tensors();
   ir::Value* value_of(TypePtr type, const Value& v);
   ir::Value* constant(Value v);
   ir::Value* list_of(TypePtr element, const std::vector<ir::Value*>& items);
