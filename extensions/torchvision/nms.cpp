@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "common.h"
+#include "sconce/base/budget.h"
 
 namespace torchvision {
 
@@ -48,6 +49,7 @@ Tensor nms_cpu(const Tensor& dets, const Tensor& scores, double iou_threshold) {
       const int64_t i = order[static_cast<size_t>(at)];
       if (gone[static_cast<size_t>(i)]) continue;
       kept.push_back(i);
+      Budget::poll_active();
       for (int64_t next = at + 1; next < n; ++next) {
         const int64_t j = order[static_cast<size_t>(next)];
         if (gone[static_cast<size_t>(j)]) continue;

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sconce/base/budget.h"
@@ -208,19 +210,25 @@ void run_ranges(int64_t n, int64_t grain, Body body) {
   body(0, n);
 }
 
-constexpr int64_t kGrainsPerPiece = 16;  // about half a millisecond of light work
+constexpr std::chrono::microseconds kShortPiece(250), kLongPiece(5000);
 
 // Ranges are cut into pieces, between which time and the cancel flag are looked at; memory that a worker takes is
-// charged to the budget of the thread that it works for.
+// charged to the budget of the thread that it works for. How long a grain takes is known afterwards only (a polynomial of
+// degree 65,536 is an element as well as a sum is), so pieces grow and shrink with the time that they took.
 SCONCE_COLD void run_pieces(int64_t n, int64_t grain, Body body, Budget& budget) {
-  const int64_t piece = grain > INT64_MAX / kGrainsPerPiece ? grain : grain * kGrainsPerPiece;
   run_ranges(n, grain, [&](int64_t begin, int64_t end) {
     const ActiveBudget active(&budget);
-    while (begin < end) {
+    int64_t piece = std::max<int64_t>(grain / 16, 1);
+    for (auto before = std::chrono::steady_clock::now();;) {
       budget.poll();
       const int64_t stop = end - begin > piece ? begin + piece : end;
       body(begin, stop);
+      if (stop == end) return;
       begin = stop;
+      const auto now = std::chrono::steady_clock::now();
+      const auto took = now - std::exchange(before, now);
+      if (took < kShortPiece && piece <= INT64_MAX / 4) piece *= 4;
+      if (took > kLongPiece) piece = std::max<int64_t>(piece / 2, 1);
     }
   });
 }

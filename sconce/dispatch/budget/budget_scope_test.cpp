@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "sconce/base/parallel.h"
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/ops.h"
@@ -82,6 +83,39 @@ TEST(Budget, TimeAndCancelEndALongOperator) {
   }
   later.join();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+// Whatever a grain costs, a call ends after the part of one in which its time was over.
+TEST(Budget, EndsAParallelLoopWithinAGrain) {
+  const auto budget = budget_of({});
+  const BudgetScope scope(budget);
+  int64_t done = 0;
+  EXPECT_ERROR(parallel_for(64, 32,
+                            [&](int64_t begin, int64_t end) {
+                              done += end - begin;
+                              budget->cancel();
+                            }),
+               "was cancelled");
+  EXPECT_EQ(done, 2);
+}
+
+// Operators that are one loop, none of parallel_for's, look at the time themselves. Each of these takes longer.
+TEST(Budget, EndsOperatorsThatAreOneLoop) {
+  const Tensor prime = zeros(IntList{2'097'143}), weights = ones(IntList{1'000'000});
+  const auto limits = Limits{.timeout = std::chrono::milliseconds(5)};
+  const char* over = "the call: the time limit of 5 ms is over";
+  const auto within = [&](auto&& call) {
+    const BudgetScope scope(budget_of(limits));
+    call();
+  };
+  EXPECT_ERROR(within([] { randperm(4'000'000); }), over);
+  EXPECT_ERROR(within([&] { fft_fft(prime); }), over);
+  for (const bool replacement : {false, true})
+    EXPECT_ERROR(within([&] { multinomial(weights, 900'000, replacement); }), over);
+  const auto repeated = [](const Tensor& t) { return expand(t, IntList{int64_t{1} << 40}); };
+  const Tensor index = repeated(zeros(IntList{1}, DType::int64)), one = repeated(ones(IntList{1}));
+  EXPECT_ERROR(within([&] { scatter_add(zeros(IntList{4}), 0, index, one); }), over);
+  EXPECT_ERROR(within([&] { index_add(zeros(IntList{4, 1}), 0, index, unsqueeze(one, 1)); }), over);
 }
 
 TEST(Budget, AmountsAndTimes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
@@ -595,6 +596,7 @@ class DirectConv {
       int64_t number = tile_begin % tiles_per_segment_, offset = segment_ * number / tiles_per_segment_;
       PixelPlace place = place_of(tile_begin / tiles_per_segment_ * segment_ + offset);
       for (int64_t tile = tile_begin; tile < tile_end; tile++) {
+        if (tile % 64 == 0) Budget::poll_active();
         // Tiles of one or two pixels would be as slow as those of four: all have the same size, or one less.
         const int64_t end = segment_ * (number + 1) / tiles_per_segment_;
         const int size = static_cast<int>(end - offset);

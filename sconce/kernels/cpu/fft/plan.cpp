@@ -6,6 +6,7 @@
 #include <new>
 #include <numeric>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -267,6 +268,7 @@ void FftPlan::plan_bluestein() {
 }
 
 void FftPlan::row(void* out, const void* in, bool inverse, double scale) const {
+  Budget::poll_active();  // a long row takes seconds: those that are made of others look in between
   switch (method_) {
     case Method::across:
       return row_across(out, in, inverse, scale);

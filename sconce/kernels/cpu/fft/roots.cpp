@@ -4,6 +4,8 @@
 #include <numbers>
 #include <utility>
 
+#include "sconce/base/budget.h"
+
 namespace sconce {
 
 // Angles are counted in 8 n-ths of the circle, 8 t of them, so that every octant begins at a whole number. Reflected at
@@ -11,6 +13,7 @@ namespace sconce {
 UnitRoots::UnitRoots(int64_t n, bool exact) : n_(n), step_(n % 4 == 0 ? 8 : n % 2 == 0 ? 4 : 2) {
   eighth_.resize(static_cast<size_t>(n / step_) + 1);
   for (size_t i = 0; i < eighth_.size(); ++i) {
+    if (i % 65536 == 0) Budget::poll_active();
     const auto eighths = static_cast<int64_t>(i) * step_;
     if (exact) {
       const long double angle = std::numbers::pi_v<long double> * eighths / (4 * static_cast<long double>(n));

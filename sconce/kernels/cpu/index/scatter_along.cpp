@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
@@ -65,6 +66,7 @@ struct Rows {
       c += place[d] * other[d];
     }
     for (int64_t row = begin; row < end; ++row) {
+      if (row % 256 == 0) Budget::poll_active();
       body(a, b, c);
       for (size_t d = sizes.size(); d-- > 0;) {
         a += indexed[d];
@@ -125,14 +127,19 @@ void scatter_rows(const Rows& rows, T* self, const int64_t* index, const T* src,
   };
   // Threads must write to different places: rows do when each has its own part of self, else the elements of a row do
   // (in ranges of whole cache lines). `run` is called in one place, so that there is one of it for each type.
+  // Rows that one thread works on are taken in parts: an index that was expanded may be longer than any memory.
+  constexpr int64_t part = 65536;
   constexpr int64_t line = std::max<int64_t>(1, 64 / static_cast<int64_t>(sizeof(T)));
   const int64_t lines = rows.indexed_step == 0 ? 1 : (rows.length + line - 1) / line;
   const bool by_rows = rows.along_rows;
   parallel_for(by_rows ? rows.count : lines, grain_for(2 * (by_rows ? rows.length : rows.count * line)),
                [&](int64_t begin, int64_t end) {
-                 const int64_t first = by_rows ? 0 : begin * line;
                  const int64_t last = by_rows || end == lines ? rows.length : end * line;
-                 run(by_rows ? begin : 0, by_rows ? end : rows.count, first, last);
+                 for (int64_t first = by_rows ? 0 : begin * line, stop = 0; first < last; first = stop) {
+                   stop = last - first > part ? first + part : last;
+                   Budget::poll_active();
+                   run(by_rows ? begin : 0, by_rows ? end : rows.count, first, stop);
+                 }
                });
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/generated/random_kernels.h"
 #include "sconce/kernels/cpu/random/random.h"
@@ -44,6 +45,7 @@ void sample_with_replacement(const std::vector<double>& row, std::vector<T>& sum
   for (T& s : sums) s /= sum;
   sums.back() = 1;
   for (int64_t i = 0; i < samples; ++i) {
+    if (i % 65536 == 0) Budget::poll_active();
     const double u = draws.uniform53();
     out[i] = std::lower_bound(sums.begin(), sums.end(), u, [](T s, double v) { return s < v; }) - sums.begin();
   }
@@ -55,8 +57,14 @@ void sample_without_replacement(const std::vector<double>& row, std::vector<doub
   for (size_t i = 0; i < row.size(); ++i) race[i] = row[i] == 0 ? 0 : row[i] / race[i];
   std::vector<int64_t> order(row.size());
   std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + samples, order.end(),
-                    [&](int64_t a, int64_t b) { return race[a] != race[b] ? race[a] > race[b] : a < b; });
+  uint32_t compared = 0;
+  const auto before = [&](int64_t a, int64_t b) {
+    if (++compared % 65536 == 0) Budget::poll_active();
+    return race[a] != race[b] ? race[a] > race[b] : a < b;
+  };
+  // A heap of many samples (std::partial_sort) costs several times as much.
+  std::nth_element(order.begin(), order.begin() + samples - 1, order.end(), before);
+  std::sort(order.begin(), order.begin() + samples, before);
   std::copy(order.begin(), order.begin() + samples, out);
 }
 
@@ -81,6 +89,7 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, con
                                : empty_tensor({samples}, DType::int64, weights.device());
   if (weights.is_meta()) return result;
 
+  Budget::charge_memory(static_cast<uint64_t>(categories), 3 * sizeof(double));  // row, values, sums or order
   std::vector<double> row(static_cast<size_t>(categories)), values(row.size());
   if (!replacement || samples == 1) {  // one sample comes from the race too, as in PyTorch
     for (int64_t r = 0; r < rows; ++r) {

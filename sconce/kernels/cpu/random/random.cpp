@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/export.h"
 #include "sconce/kernels/cpu/random/random_bulk.h"
@@ -363,14 +364,22 @@ void randperm_(const Tensor& t, const Generator& generator) {
                dtype_name(dtype), last);
   if (t.is_meta()) return;
 
+  Budget::charge_memory(static_cast<uint64_t>(n), sizeof(int64_t));
   std::vector<int64_t> values(static_cast<size_t>(n));
   Draws draws(generator);
+  const auto look = [](int64_t i) {
+    if (i % 65536 == 0) Budget::poll_active();
+  };
   if (n < static_cast<int64_t>(UINT32_MAX / 20)) {
     for (int64_t i = 0; i < n; ++i) values[i] = i;
-    for (int64_t i = 0; i < n - 1; ++i) std::swap(values[i], values[i + draws.word() % (n - i)]);
+    for (int64_t i = 0; i < n - 1; ++i) {
+      look(i);
+      std::swap(values[i], values[i + draws.word() % (n - i)]);
+    }
   } else {
     // A remainder of 32 bits would favour small indices visibly, so 64-bit draws; inserting needs no first pass.
     for (int64_t i = 0; i < n; ++i) {
+      look(i);
       const auto z = static_cast<int64_t>(draws.word64() % static_cast<uint64_t>(i + 1));
       values[i] = values[z];
       values[z] = i;
