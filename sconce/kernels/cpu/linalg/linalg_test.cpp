@@ -1,5 +1,6 @@
 // What recorded calls do not show: errors, hostile arguments, threads, and a machine without LAPACK.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
 #include <cstdio>
@@ -164,6 +165,26 @@ TEST(LinalgDeathTest, WithoutLapackTheErrorSaysWhatToInstall) {
   };
   EXPECT_EXIT(without(), ::testing::ExitedWithCode(0),
               "linalg.svd: needs LAPACK.*Install the Debian package libopenblas0-pthread.*linalg.eigh: needs LAPACK");
+}
+
+// LAPACK writes to the diagonal of its input for a while, and OpenBLAS reads behind the end.
+TEST(Linalg, OrmqrOnlyReadsItsInput) {
+  for (const DType dtype : {DType::float32, DType::complex64, DType::complex128}) {
+    const size_t bytes = size_t{4096};
+    void* page = ::mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(page, MAP_FAILED);
+    const auto at = static_cast<int64_t>(bytes / item_size(dtype)) - 25;  // the page ends behind the matrix
+    const Tensor self = make_tensor(wrap_storage(page, bytes, nullptr, nullptr), dtype, {5, 5}, {1, 5}, at);
+    copy_(self, numbers({5, 5}, dtype));
+    ASSERT_EQ(::mprotect(page, bytes, PROT_READ), 0);
+    ASSERT_EQ(::mprotect(static_cast<char*>(page) + bytes, bytes, PROT_NONE), 0);
+    for (const bool transpose : {false, true}) {
+      const Tensor tau = ones({5}, dtype), other = numbers({10, 5}, dtype);
+      EXPECT_EQ(distance(ormqr(self, tau, other, false, transpose), ormqr(clone(self), tau, other, false, transpose)),
+                0);
+    }
+    ::munmap(page, 2 * bytes);
+  }
 }
 
 }  // namespace

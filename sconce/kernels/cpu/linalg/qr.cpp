@@ -160,7 +160,9 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
   if (C.is_meta() || C.numel() == 0 || k == 0) return C;
   visit_lapack(self.dtype(), op, [&]<class T>() {
     const Dims batch = batch_sizes(self);
-    const Columns reflections(self, batch);
+    // A copy: LAPACK writes to the diagonal for a while, which other threads may read, or which nobody may write to, and
+    // OpenBLAS reads behind the end (see empty_columns).
+    const Columns reflections(copy_columns(self), batch);
     const Vectors factors(tau, batch);
     const char trans = !transpose ? 'N' : std::is_floating_point_v<T> ? 'T' : 'C';
     for_matrices(C.numel() / (m * n), 4.0 * static_cast<double>(m) * n * k, [&](int64_t begin, int64_t end) {
