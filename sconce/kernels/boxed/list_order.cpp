@@ -97,7 +97,7 @@ void list_repeat_in_place(const Op&, KeySet, Value* args, Value* returns) {
   const int64_t times = args[1].to_int();
   if (times <= 0) list.clear();
   make_room(list, n, times);
-  for (int64_t k = 1; k < times; ++k) {
+  for (int64_t k = 1; n != 0 && k < times; ++k) {
     for (size_t i = 0; i < n; ++i) list.append(list.get(i));
   }
   returns[0] = std::move(args[0]);
