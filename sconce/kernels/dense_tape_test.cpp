@@ -33,7 +33,20 @@ bool same_bits(const Tensor& a, const Tensor& b) {
          std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * a.item_size()) == 0;
 }
 
-TEST(DenseTape, gives_eagers_bits) {
+// A tape stands back for good once memory of tensors has moved (Note [Memory that moves]), as that of other tests in the
+// same process may have. Their tensors are gone: these tests see the process as it was before.
+class DenseTapeTest : public testing::Test {
+ protected:
+  DenseTapeTest() : moved_(storages_moved.exchange(false)) {}
+  ~DenseTapeTest() override {
+    if (moved_) storages_moved = true;
+  }
+
+ private:
+  const bool moved_;
+};
+
+TEST_F(DenseTapeTest, gives_eagers_bits) {
   manual_seed(7);
   for (const DType dtype : {DType::float32, DType::float64}) {
     const std::vector<std::vector<int64_t>> shapes = {{1}, {8}, {17}, {3, 5}, {2, 3, 4}};
@@ -49,7 +62,7 @@ TEST(DenseTape, gives_eagers_bits) {
   }
 }
 
-TEST(DenseTape, takes_any_shape) {
+TEST_F(DenseTapeTest, takes_any_shape) {
   const auto tape = chain(ones({4}));
   ASSERT_TRUE(tape);
   for (int64_t n : {1, 2, 63, 64, 65, 512}) {
@@ -63,7 +76,7 @@ TEST(DenseTape, takes_any_shape) {
   }
 }
 
-TEST(DenseTape, leaves_unusual_tensors_alone) {
+TEST_F(DenseTapeTest, leaves_unusual_tensors_alone) {
   const Tensor x = randn({4, 4}), y = randn({4, 4});
   const auto tape = chain(x);
   ASSERT_TRUE(tape);
@@ -88,7 +101,7 @@ TEST(DenseTape, leaves_unusual_tensors_alone) {
   EXPECT_FALSE(runs(x, w));
 }
 
-TEST(DenseTape, refuses_what_is_not_one_loop) {
+TEST_F(DenseTapeTest, refuses_what_is_not_one_loop) {
   const Tensor x = ones({4}), i = arange(4);
   const auto made = [](const Tensor& t, const char* op, std::vector<Argument> arguments) {
     DenseTape::Builder b(t.dtype(), t.sizes(), 1);
@@ -107,7 +120,7 @@ TEST(DenseTape, refuses_what_is_not_one_loop) {
   EXPECT_FALSE(made(x, "aten::relu_", {slot(0)}));
 }
 
-TEST(DenseTape, asks_for_the_kernel_that_an_operator_has_now) {
+TEST_F(DenseTapeTest, asks_for_the_kernel_that_an_operator_has_now) {
   const Tensor x = ones({4});
   const Tensor* inputs[] = {&x};
   Op& op = *const_cast<Op*>(find_op("aten::neg"));
@@ -124,7 +137,7 @@ TEST(DenseTape, asks_for_the_kernel_that_an_operator_has_now) {
   EXPECT_TRUE(tape->run(inputs, &result));
 }
 
-TEST(DenseTape, has_four_rooms_for_temporaries) {
+TEST_F(DenseTapeTest, has_four_rooms_for_temporaries) {
   // Five values that are all needed in the end: one more than there are rooms.
   const Tensor x = ones({4});
   const Tensor* inputs[] = {&x};

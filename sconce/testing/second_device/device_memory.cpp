@@ -44,6 +44,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
     action_before.sa_sigaction(signal, info, context);
   } else {
     ::sigaction(signal, &action_before, nullptr);
+    if (info->si_code <= 0) ::raise(signal);  // it was sent, by raise() for one: no instruction is there to fault again
   }
 }
 
