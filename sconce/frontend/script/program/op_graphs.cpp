@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "sconce/base/logs.h"
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/dispatch/custom/derivative.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/frontend/script/emit/emitter.h"
@@ -191,16 +192,7 @@ class TableGraphs final : public passes::OpGraphs {
   const std::vector<FormulaGraph>* formulas(const Op& op) override {
     if (!op.info.texts.derivatives) return nullptr;
     const auto lock = lock_library();
-    const auto [at, is_new] = formulas_.try_emplace(&op);
-    auto& made = at->second;
-    if (is_new) {
-      try {
-        made = compile_formulas(op);
-      } catch (const Error& e) {
-        note(op, e);
-      }
-    }
-    return made.get();
+    return known_or(formulas_, op, [&] { return compile_formulas(op); }).get();
   }
 
   const ir::Graph* body(const Op& op) override {
@@ -253,6 +245,7 @@ class TableGraphs final : public passes::OpGraphs {
   const std::vector<FormulaGraph>& require_formulas(const Op& op) override {
     const auto lock = lock_library();
     if (const auto* known = formulas(op)) return *known;
+    const BudgetScope no_limits(nullptr);
     auto& made = formulas_[&op];
     made = compile_formulas(op);  // throws
     return *made;
@@ -261,6 +254,7 @@ class TableGraphs final : public passes::OpGraphs {
   const passes::BodyGraph& require_body(const Op& op) override {
     const auto lock = lock_library();
     if (const auto known = runnable_.find(&op); known != runnable_.end()) return known->second;
+    const BudgetScope no_limits(nullptr);
     passes::BodyGraph made;
     const BodyText text = parse_body(op.texts().body);
     made.place = text.place;
@@ -285,15 +279,27 @@ class TableGraphs final : public passes::OpGraphs {
   template <class F>
   static const ir::Graph* once(Graphs& graphs, const Op& op, F compile) {
     const auto lock = lock_library();
-    const auto [at, is_new] = graphs.try_emplace(&op);
-    if (is_new) {
-      try {
-        at->second = compile();
-      } catch (const Error& e) {
-        note(op, e);
-      }
+    return known_or(graphs, op, compile).get();
+  }
+
+  // What the text of an operator gives is kept for good, also that it gives nothing. So it must follow from the text alone:
+  // the limits of the call that happens to ask first do not count (which may be over), and when there is no memory for
+  // it, the next call tries again.
+  template <class Made, class F>
+  static const Made& known_or(std::unordered_map<const Op*, Made>& all, const Op& op, F compile) {
+    const auto [at, is_new] = all.try_emplace(&op);  // empty while it is compiled: a text does not use itself
+    if (!is_new) return at->second;
+    Made& made = at->second;
+    const BudgetScope no_limits(nullptr);
+    try {
+      made = compile();
+    } catch (const Error& e) {
+      note(op, e);
+    } catch (...) {
+      all.erase(&op);
+      throw;
     }
-    return at->second.get();
+    return made;
   }
 
   // Such an operator is not differentiated in graphs; it records as eager calls do.
