@@ -213,8 +213,8 @@ void run_ranges(int64_t n, int64_t grain, Body body) {
 constexpr std::chrono::microseconds kShortPiece(250), kLongPiece(5000);
 
 // Ranges are cut into pieces, between which time and the cancel flag are looked at; memory that a worker takes is
-// charged to the budget of the thread that it works for. How long a grain takes is known afterwards only (a polynomial of
-// degree 65,536 is an element as well as a sum is), so pieces grow and shrink with the time that they took.
+// charged to the budget of the thread that it works for. How long a grain takes is known afterwards only (a polynomial
+// of degree 65,536 is an element as well as a sum is), so pieces grow and shrink with the time that they took.
 SCONCE_COLD void run_pieces(int64_t n, int64_t grain, Body body, Budget& budget) {
   run_ranges(n, grain, [&](int64_t begin, int64_t end) {
     const ActiveBudget active(&budget);

@@ -33,8 +33,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
          std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * a.item_size()) == 0;
 }
 
-// A tape stands back for good once memory of tensors has moved (Note [Memory that moves]), as that of other tests in the
-// same process may have. Their tensors are gone: these tests see the process as it was before.
+// A tape stands back for good once memory of tensors has moved (Note [Memory that moves]), as that of other tests in
+// the same process may have. Their tensors are gone: these tests see the process as it was before.
 class DenseTapeTest : public testing::Test {
  protected:
   DenseTapeTest() : moved_(storages_moved.exchange(false)) {}

@@ -89,8 +89,8 @@ TEST(Autodiff, GraphsAreAsExpected) {
 }
 
 // What the table has as text can be compiled, but for these, which are written for the generator alone: C++ has methods
-// of numbers where the language has none, and gives None and lists other types. Such an operator is not differentiated, or
-// expanded, in graphs; its calls record. A text that stops compiling would do so silently.
+// of numbers where the language has none, and gives None and lists other types. Such an operator is not differentiated,
+// or expanded, in graphs; its calls record. A text that stops compiling would do so silently.
 TEST(Autodiff, FormulasAndBodiesBecomeGraphs) {
   const std::set<std::string> formulas_without = {"aten::aminmax",
                                                   "aten::_fused_rms_norm_backward",

@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -38,6 +37,7 @@
 #include "sconce/testing/fuzz_table/fault_report.h"
 #include "sconce/testing/fuzz_table/guard_pages.h"
 #include "sconce/testing/fuzz_table/hostile_values.h"
+#include "sconce/testing/process_time.h"
 
 namespace sconce::testing {
 
@@ -104,14 +104,6 @@ uint64_t hash(uint64_t seed, std::string_view name, uint64_t number) {
   h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
   h = (h ^ h >> 27) * 0x94d049bb133111ebu;
   return h ^ h >> 31;
-}
-
-// Of processor time that a process has used.
-double seconds_of(pid_t process) {
-  clockid_t clock;
-  timespec used{};
-  if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
 // Every element of a result is memory that it has.
@@ -457,7 +449,7 @@ class Fuzzer {
       if (shared_->position != last) last = shared_->position, since = now;
       if (std::chrono::duration<double>(now - since).count() > kWallSeconds) {
         // A child that computes, as slowly as a busy machine lets it, is ended by its own timer.
-        if (const double used = seconds_of(child); used > used_before + kComputes) {
+        if (const double used = processor_seconds(child); used > used_before + kComputes) {
           used_before = used;
           since = now;
           continue;

@@ -282,9 +282,9 @@ class TableGraphs final : public passes::OpGraphs {
     return known_or(graphs, op, compile).get();
   }
 
-  // What the text of an operator gives is kept for good, also that it gives nothing. So it must follow from the text alone:
-  // the limits of the call that happens to ask first do not count (which may be over), and when there is no memory for
-  // it, the next call tries again.
+  // What the text of an operator gives is kept for good, also that it gives nothing. So it must follow from the text
+  // alone: the limits of the call that happens to ask first do not count (which may be over), and when there is no
+  // memory for it, the next call tries again.
   template <class Made, class F>
   static const Made& known_or(std::unordered_map<const Op*, Made>& all, const Op& op, F compile) {
     const auto [at, is_new] = all.try_emplace(&op);  // empty while it is compiled: a text does not use itself

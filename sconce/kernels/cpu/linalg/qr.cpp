@@ -160,8 +160,8 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
   if (C.is_meta() || C.numel() == 0 || k == 0) return C;
   visit_lapack(self.dtype(), op, [&]<class T>() {
     const Dims batch = batch_sizes(self);
-    // A copy: LAPACK writes to the diagonal for a while, which other threads may read, or which nobody may write to, and
-    // OpenBLAS reads behind the end (see empty_columns).
+    // A copy: LAPACK writes to the diagonal for a while, which other threads may read, or which nobody may write to,
+    // and OpenBLAS reads behind the end (see empty_columns).
     const Columns reflections(copy_columns(self), batch);
     const Vectors factors(tau, batch);
     const char trans = !transpose ? 'N' : std::is_floating_point_v<T> ? 'T' : 'C';
