@@ -27,6 +27,26 @@ struct shared {
 static struct shared* shared;
 static long lines;
 
+/* Work without an end ends with the second signal: the first may come because the process was stopped for a while. */
+static volatile sig_atomic_t over;
+static void on_alarm(int number) {
+  if (over) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
+  over = 1;
+  alarm(seconds_for_one);
+}
+static void set_timer(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_alarm;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, NULL);
+  over = 0;
+  alarm(seconds_for_one);
+}
+
 struct fault_options read_fault_options(int* argc, char** argv) {
   struct fault_options o = {1, 0, -1, 0, 0, 0, 0, 0};
   int from, to = 1;
@@ -152,7 +172,7 @@ static void fail_cold(const struct work* work, const char* kind, const struct fa
     const char* end;
     const pid_t child = start();
     if (child == 0) {
-      alarm(seconds_for_one);
+      set_timer();
       try_cold(work, shared->next, for_ever);
       _exit(0);
     }
@@ -178,7 +198,7 @@ static void fail_warm_from_here(const struct work* work, const char* kind, const
   for (; shared->next < shared->allocations; shared->next += o->stride) {
     size_t before = live_bytes();
     enum work_result result;
-    alarm(seconds_for_one);
+    set_timer();
     ++shared->tried;
     result = run_with_fault(work, shared->next, for_ever);
     count_result(result);
