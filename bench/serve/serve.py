@@ -40,6 +40,20 @@ x = torch.zeros([int(n) for n in sys.argv[3].split("x")])
 torch.onnx.export(m, (x,), sys.argv[2], dynamo=False)
 '''
 
+# Seconds of a call in the process, by the code that the peers' server has.
+ENGINE = '''
+import sys, time
+import numpy as np
+import fastapi_app
+x = np.zeros([int(n) for n in sys.argv[1].split("x")], np.float32)
+times, end = [], time.perf_counter() + float(sys.argv[2])
+while time.perf_counter() < end or len(times) < 5:
+    start = time.perf_counter()
+    fastapi_app.run(x)
+    times.append(time.perf_counter() - start)
+print(sorted(times)[len(times) // 2])
+'''
+
 parser = argparse.ArgumentParser()
 parser.add_argument("--bin", default=str(ROOT / "build/release/bin"))
 parser.add_argument("--python", default=str(ROOT / "build/bench-venv/bin/python"))
@@ -96,15 +110,21 @@ class Server:
         return urllib.request.urlopen(self.url + path, body, timeout=60).read()
 
 
+def peer_environment(engine, model, shape):
+    return dict(os.environ, ENGINE=engine, MODEL=str(model), SHAPE=shape, PYTHONPATH=str(ROOT / "bench/serve"))
+
+
 class FastApi:
-    def __init__(self, folder, engine, model, shape):
+    """uvicorn with as many processes as workers, of one thread each."""
+
+    def __init__(self, folder, engine, model, shape, workers=1):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        environment = dict(os.environ, ENGINE=engine, MODEL=str(model), SHAPE=shape, PYTHONPATH=str(ROOT / "bench/serve"))
+        environment = peer_environment(engine, model, shape)
         self.process = subprocess.Popen([args.python, "-m", "uvicorn", "fastapi_app:app", "--port", str(self.port), "--log-level", "error",
-                                         "--no-access-log"], env=environment, cwd=folder)
+                                         "--no-access-log", "--workers", str(workers)], env=environment, cwd=folder)
         for _ in range(600):
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
@@ -188,9 +208,10 @@ def overhead(folder):
         say("at half of capacity, open loop, p99", 1e6 * least["p99_seconds"], "us", "bar: 400")
 
 
-def throughput(folder, name, model, shape, *server_options):
+def throughput(folder, name, model, shape, instances=1):
+    """Ours with so many instances of one thread, the peers with so many processes of one thread."""
     seconds = args.seconds
-    with Server(folder, f"m={model}", *server_options) as server:
+    with Server(folder, f"m={model}", "--instances", instances) as server:
         ours = {kind: max(load(server.url, shape, "--model", "m", "--concurrency", "16", *more, seconds=seconds)["answers_per_second"] for _ in range(2))
                 for kind, more in (("binary", ()), ("JSON", ("--as-json",)))}
     for kind, rate in ours.items():
@@ -204,7 +225,10 @@ def throughput(folder, name, model, shape, *server_options):
         if not file.exists():
             say(f"{name}, FastAPI + {engine}", "-", "", "cannot be exported")
             continue
-        with FastApi(folder, engine, file, shape) as peer:
+        if instances > 1:
+            theirs, mine = float(run(args.python, "-c", ENGINE, shape, "1", env=peer_environment(engine, file, shape))), in_process(model, shape)
+            say(f"{name}, a call of {engine} in the process, p50", 1e3 * theirs, "ms", f"ours takes {1e3 * mine:.3g} ms: {theirs / mine:.2f} times as fast")
+        with FastApi(folder, engine, file, shape, instances) as peer:
             for kind, path, more in (("binary", "/raw", ()), ("JSON", "/infer", ("--as-json",))):
                 rate = max(load(peer.url + path, shape, "--concurrency", "16", *more, seconds=seconds)["answers_per_second"] for _ in range(2))
                 say(f"{name}, FastAPI + {engine}, {kind}", rate, "1/s", f"ours is {ours[kind] / rate:.2f} times as fast" if rate else "")
@@ -287,7 +311,7 @@ def main():
                  "overload": lambda: overload(folder, 5 * args.seconds), "reloads": lambda: reloads(folder)}
         if RESNET.exists():
             parts["resnet"] = lambda: resnet(folder)
-            parts["resnet-rate"] = lambda: throughput(folder, "resnet18", RESNET, "1x3x224x224", "--instances", "2")
+            parts["resnet-rate"] = lambda: throughput(folder, "resnet18", RESNET, "1x3x224x224", instances=2)
         for part, measure in parts.items():
             if args.only in part:
                 measure()

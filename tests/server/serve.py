@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -125,6 +126,29 @@ class Server:
             except ConnectionResetError:
                 got = got or b"reset"
             return got
+
+    def wait_for_work(self, model, running, waiting):
+        """Until so many requests of the model run and wait."""
+        labels, deadline = f'{{model="{model}",version="1"}}', time.monotonic() + 60
+        while time.monotonic() < deadline:
+            found = self.metric("sconce_running_batches" + labels), self.metric("sconce_waiting_requests" + labels)
+            if found == (running, waiting):
+                return
+            time.sleep(0.01)
+        raise AssertionError(f"{found} run and wait, not {running, waiting}")
+
+    def memory(self, of=None):
+        """Resident kilobytes of the process; of mappings of the files whose name begins so."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/{'smaps' if of else 'status'}").read_text()
+        if not of:
+            return int(re.search(r"^VmRSS:\s+(\d+)", text, re.M)[1])
+        total, counts = 0, False
+        for line in text.splitlines():
+            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                counts = line.split("/")[-1].startswith(of) and " " not in line.split("/")[-1]
+            elif counts and line.startswith("Rss:"):
+                total += int(line.split()[1])
+        return total
 
     def metric(self, name):
         for line in self.ask("GET", "/metrics")[2].decode().splitlines():
@@ -350,13 +374,20 @@ class Http(Case):
         request = b"POST /v2/models/net:spin/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body
         sockets = []
         try:
-            for _ in range(5):  # one runs, four wait
+            for waiting in range(5):
                 s = socket.create_connection(("127.0.0.1", self.server.port))
                 s.sendall(request)
                 sockets.append(s)
-                time.sleep(0.05)
+                self.server.wait_for_work("net", running=1, waiting=waiting)
             status, headers, body = self.server.ask("POST", "/v2/models/net/infer", x([1]))
             self.assertEqual((status, headers["Retry-After"]), (429, "1"), body)
+            # What is refused does not wait, and the load test counts it.
+            done = subprocess.run([SCONCE, "load", f"http://127.0.0.1:{self.server.port}", "--model", "net", "--input", "x=1x4", "--rate", "200",
+                                   "--duration", "0.5s", "--warm-up", "0s", "--json"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            result = json.loads(done.stdout)
+            self.assertEqual((result["requests"], result["answers"], result["statuses"]), (100, 0, {"429": result["sent"]}))
+            self.server.wait_for_work("net", running=1, waiting=4)
         finally:
             for s in sockets:
                 s.close()
@@ -388,6 +419,10 @@ class Http(Case):
         self.assertEqual(bad, [])
         self.assertGreater(len(good), 50)
 
+
+class LoadTool(Case):
+    """Its queue holds what the tool's connections can ask for at once, however busy the machine is."""
+
     def test_load_tool(self):
         url = f"http://127.0.0.1:{self.server.port}"
         done = subprocess.run([SCONCE, "load", url, "--model", "net", "--input", "x=1x4", "--rate", "200", "--duration", "1s", "--warm-up", "0s",
@@ -415,6 +450,53 @@ class Http(Case):
         for wrong in (["http://example.org", "--input", "x=1"], ["https://127.0.0.1", "--input", "x=1"], [url, "--input", "x"], [url],
                       [url, "--input", "x=1", "--rate", "-1"], [url, "--input", "x=1", "--model", "a", "--concurrency", "0"]):
             self.assertEqual(subprocess.run([SCONCE, "load", *wrong], capture_output=True, check=False).returncode, 2, wrong)
+
+
+class Memory(Case):
+    """What the load and the first calls of a model need is given back while it is idle (Model::give_back_memory)."""
+
+    LARGE = '''
+class Large(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(2048, 2048))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.matmul(x, self.weight)
+        return torch.cat([y] * 16).sum(0)
+'''
+
+    def test_is_given_back(self):
+        (self.folder / "large.py").write_text(self.LARGE)
+        subprocess.run([SCONCE, "convert", "large.py", "large.pt", "--module", "Large()"], cwd=self.folder, check=True, capture_output=True)
+        server = Server(self.folder, "large.pt", "--instances", "1").wait()
+        self.addCleanup(server.stop)
+        head = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [256, 2048], "parameters": {"binary_data_size": 4 * 256 * 2048}}],
+                           "outputs": [{"name": "output", "parameters": {"binary_data": True}}]}).encode()
+        body = head + bytes(4 * 256 * 2048)
+
+        def call():
+            status, _, answer = server.ask("POST", "/v2/models/large/infer", body, {"Inference-Header-Content-Length": str(len(head))})
+            self.assertEqual(status, 200, answer[:200])
+
+        def look():
+            return {"all": server.memory(), "code": server.memory("libsconce.so"), "file": server.memory("large.pt"),
+                    "held": server.metric("sconce_held_memory_bytes") / 1024}
+
+        call()
+        call()
+        before = look()
+        call()  # the third one: all of it is given back as soon as nothing runs
+        deadline, after = time.monotonic() + 20, before
+        while time.monotonic() < deadline and not (after["code"] < 0.7 * before["code"] and after["all"] < before["all"] - 20_000):
+            time.sleep(0.05)
+            after = look()
+        self.assertLess(after["code"], 0.7 * before["code"], (before, after))
+        self.assertLess(after["all"], before["all"] - 20_000, (before, after))  # the 32 MB of 16 copies, and more
+        self.assertLess(after["held"], before["held"], (before, after))
+        self.assertLessEqual(after["file"], before["file"])
+        for _ in range(4):  # what was given back comes again where it is needed
+            call()
 
 
 class Secured(Case):
