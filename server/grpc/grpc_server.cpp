@@ -754,8 +754,11 @@ struct GrpcServer::Impl {
           return next != grpc::CompletionQueue::TIMEOUT;
         });
       }
-      if (next == grpc::CompletionQueue::TIMEOUT)
+      if (next == grpc::CompletionQueue::TIMEOUT) {
+        spinner.sleep();
         next = queue->Next(&tag, &ok) ? grpc::CompletionQueue::GOT_EVENT : grpc::CompletionQueue::SHUTDOWN;
+        spinner.wake();
+      }
       if (next == grpc::CompletionQueue::SHUTDOWN) return;
       static_cast<Event*>(tag)->handle(ok);
     }

@@ -112,6 +112,7 @@ struct HttpServer::Impl {
         if (const int listening = MHD_quiesce_daemon(w.daemon); listening >= 0) close(listening);
       }
       const int wait = stopping ? kStopLooks : -1;
+      w.spinner.sleep();
       if (w.connections < kMostEvents)
         MHD_run_wait(w.daemon, wait);
       else
@@ -144,6 +145,7 @@ struct HttpServer::Impl {
   }
   // Called for the first line of a request.
   static void* on_line(void*, const char*, MHD_Connection* c) noexcept {
+    if (this_worker) this_worker->spinner.wake();
     Peer& peer = peer_of(c);
     const std::scoped_lock lock(peer.mutex);
     peer.since = Clock::now();

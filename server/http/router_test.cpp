@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <thread>
 
 #include "sconce/api/jit.h"
 #include "server/http/event_stream.h"
@@ -218,6 +220,32 @@ TEST_F(RouterTest, ShortCallsRunAtOnce) {
   EXPECT_NE(infer("net:grow", x("16777216", 1)).find("16777216"), std::string::npos);
   EXPECT_FALSE(service->repository().find("net")->method("grow").is_short({Value(empty_tensor({1}, DType::float32))}));
   EXPECT_EQ(infer("net:grow", x("16777216", 1)).substr(0, 4), "200 ");
+}
+
+TEST_F(RouterTest, ShortCallsOfThreadsTakeTurns) {
+  start();
+  for (int i = 0; i < 50; ++i) infer("net", x("1", 1));
+  std::atomic<int> wrong{0}, going{4};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        const std::string answer = infer("net", x(std::to_string(i + t), 1));
+        if (answer.find(fmt::format(R"("data":[{}])", 2 * (i + t))) == answer.npos) ++wrong;
+        // Now and then one that is not as short as it was.
+        if (t == 0 && i % 100 == 50 && infer("net:grow", x("4000000", 1)).substr(0, 4) != "200 ") ++wrong;
+      }
+      --going;
+    });
+  }
+  const auto stats = service->repository().find("net")->stats();
+  int64_t most = 0;
+  while (going > 0) most = std::max(most, stats->running.load());
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(most, 1);  // the model has one instance
+  EXPECT_EQ(stats->running.load(), 0);
+  EXPECT_EQ(stats->waiting.load(), 0);
 }
 
 TEST_F(RouterTest, TheQueueIsBounded) {

@@ -23,6 +23,15 @@ namespace sconce::server {
 namespace {
 
 constexpr size_t kLongestReason = 2000;
+constexpr int kShortLooks = 200;  // 5 to 10 us, more than most calls that are worth it
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
 
 uint64_t ns_between(Clock::time_point a, Clock::time_point b) {
   return b > a ? static_cast<uint64_t>(std::chrono::nanoseconds(b - a).count()) : 0;
@@ -214,16 +223,19 @@ JobPtr Model::submit(InferRequest request, const std::string& method_name, Clock
   job->request = std::move(request);
   job->model = shared_from_this();
   job->done = std::move(done);
+  const bool is_short = waits_for_nobody(*job) && job->method->is_short(job->args);
   std::shared_ptr<Batch> now_batch;
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (is_short) await_short_call(lock);
     if (closed_) refuse(Code::unavailable, "model '{}' is being unloaded", name());
     if (static_cast<int64_t>(queue_.size()) >= config_.queue)
       refuse(Code::exhausted, "model '{}': {} requests wait already", name(), queue_.size());
     if (queued_bytes_ + job->bytes > static_cast<size_t>(config_.queue_bytes) && !queue_.empty())
       refuse(Code::exhausted, "model '{}': requests of {} bytes wait already", name(), queued_bytes_);
-    if (runs_at_once(*job)) {
+    if (is_short && queue_.empty() && busy_ < config_.instances) {
       now_batch = begin({job}, Method::kSlice);
+      ++short_calls_;
     } else {
       queued_bytes_ += job->bytes;
       queue_.push(job);
@@ -235,18 +247,21 @@ JobPtr Model::submit(InferRequest request, const std::string& method_name, Clock
     return job;
   }
   const bool again = !run_together({job}, now_batch, true);
-  bool others = false;
+  bool others = false, turn = false;
   {
     const std::scoped_lock lock(mutex_);
     end({job});
+    --short_calls_;
     if (again) {
       queued_bytes_ += job->bytes;
       queue_.push(job);
       stats_->waiting.fetch_add(1, std::memory_order_relaxed);
     }
     others = !queue_.empty();
+    turn = short_waiters_ > 0;
   }
   if (others) wake_.notify_one();
+  if (turn) short_ended_.notify_one();
   return job;
 }
 
@@ -256,11 +271,23 @@ std::optional<Failure> Model::full() const {
   return Failure(Code::exhausted, fmt::format("model '{}': {} requests wait already", name(), queue_.size()));
 }
 
-// Called with the lock. Note [Short calls]
-bool Model::runs_at_once(const Job& job) const {
-  if (!queue_.empty() || busy_ >= config_.instances) return false;
-  if (job.rows && config_.batch_delay.count() && job.rows < config_.max_batch_size) return false;  // waits for others
-  return job.method->is_short(job.args);
+bool Model::waits_for_nobody(const Job& job) const {
+  return !job.rows || !config_.batch_delay.count() || job.rows >= config_.max_batch_size;
+}
+
+// Called with the lock. Note [Short calls]: where all instances are taken and one of them is a thread like this one, the
+// call there is over sooner than another thread could be woken for this one. Without that, threads of HTTP that meet at
+// a small model fill its queue, which is emptied more slowly than they could have answered.
+void Model::await_short_call(std::unique_lock<std::mutex>& lock) {
+  const auto in_vain = [this] { return short_calls_ == 0 || !queue_.empty() || closed_; };
+  if (busy_ < config_.instances || in_vain()) return;
+  lock.unlock();
+  for (int i = 0; i < kShortLooks && busy_.load(std::memory_order_relaxed) >= config_.instances; ++i) pause_briefly();
+  lock.lock();
+  if (busy_ < config_.instances || in_vain()) return;
+  ++short_waiters_;  // its thread does not run: no use in looking. It has kSlice at most
+  short_ended_.wait_for(lock, Method::kSlice, [&] { return busy_ < config_.instances || in_vain(); });
+  --short_waiters_;
 }
 
 // Called with the lock.

@@ -7,6 +7,7 @@
 // early.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -75,7 +76,8 @@ class Model : public std::enable_shared_from_this<Model> {
   bool run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<Batch>& batch, bool sliced = false);
   void answer(const JobPtr& job, Answer answer);
   void give_back_memory();
-  bool runs_at_once(const Job& job) const;
+  bool waits_for_nobody(const Job& job) const;  // that it could be joined with
+  void await_short_call(std::unique_lock<std::mutex>& lock);
   std::shared_ptr<Batch> begin(const std::vector<JobPtr>& jobs,
                                std::chrono::nanoseconds slice = std::chrono::nanoseconds::max());
   void end(const std::vector<JobPtr>& jobs);
@@ -93,7 +95,10 @@ class Model : public std::enable_shared_from_this<Model> {
   BatchQueue<JobPtr> queue_;
   std::set<JobPtr> running_;
   size_t queued_bytes_ = 0;
-  int busy_ = 0;  // instances that run, and threads that make short calls in their place
+  // Instances that run, and threads that make short calls in their place. Changed with the lock.
+  std::atomic<int> busy_{0};
+  int short_calls_ = 0, short_waiters_ = 0;
+  std::condition_variable short_ended_;
   bool closed_ = false, stopped_ = false;
   std::vector<std::thread> threads_;
 };

@@ -30,6 +30,24 @@ TEST(Spinner, LooksWhileItPays) {
   EXPECT_EQ(tries(4), 4);
 }
 
+TEST(Spinner, EndsWhenOthersAreAwake) {
+  const int most = static_cast<int>(std::thread::hardware_concurrency() / 2);
+  if (most == 0) GTEST_SKIP() << "one processor: nobody spins";
+  std::vector<Spinner> others(static_cast<size_t>(most));
+  Spinner spinner;
+  int looks = 0;
+  EXPECT_FALSE(spinner.spin([&] {
+    if (++looks == 3) {
+      for (Spinner& other : others) other.wake();
+    }
+    return looks > 3;
+  }));
+  EXPECT_EQ(looks, 3);
+  EXPECT_FALSE(spinner.spin([] { return true; }));
+  others[0].sleep();
+  EXPECT_TRUE(spinner.spin([] { return true; }));
+}
+
 TEST(Spinner, LeavesHalfOfTheProcessors) {
   const int most = static_cast<int>(std::thread::hardware_concurrency() / 2);
   std::atomic<int> now{0}, highest{0};
@@ -46,6 +64,7 @@ TEST(Spinner, LeavesHalfOfTheProcessors) {
           --now;
           return i % 2 == 0;
         });
+        spinner.sleep();
       }
     });
   }
