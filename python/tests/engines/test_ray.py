@@ -19,7 +19,9 @@ import model_file
 
 
 def start_ray():
-    for what in ("READY", "HEALTH"):  # a busy machine takes longer than Serve would wait
+    # On a busy machine (load 17 on two processors) three checks of Serve's HTTP proxy failed in a row, and it ended that proxy with its
+    # requests. Replicas, which the tests kill, have checks of their own.
+    for what in ("READY", "HEALTH"):
         os.environ.setdefault(f"RAY_SERVE_PROXY_{what}_CHECK_TIMEOUT_S", "120")
     import ray
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, configure_logging=False,
