@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "sconce/base/parallel.h"
 #include "sconce/dispatch/library.h"
 #include "server/http/http_server.h"
 #include "server/run/code_pages.h"
@@ -46,7 +45,7 @@ struct Options {
   HttpSettings http;
   ServiceSettings service;
   ModelConfig config;
-  int grpc_port = 8001, threads = 1;
+  int grpc_port = 8001;
   bool no_grpc = false, unverified = false, keep_going = false, shared_memory = false;
 };
 
@@ -83,7 +82,7 @@ void add_options(CLI::App& app, Options& o) {
       ->allow_extra_args(false);
   app.add_option("--instances", o.config.instances, "Requests, or batches, of a model that run at a time; 1 by default")
       ->type_name("N");
-  app.add_option("--threads", o.threads, "Threads that one operator may use; 1 by default")
+  app.add_option("--threads", o.config.threads, "Threads that one operator of a model may use; 1 by default")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app.add_option("--queue", o.config.queue, "Requests that may wait for a model; 1024 by default")->type_name("N");
@@ -175,7 +174,6 @@ int serve(Options& o) {
   Log log(log_file(o.log));
   for (const std::string& library : o.libraries)
     load_library(library.find('/') == library.npos ? "./" + library : library);
-  if (o.threads > 1) set_num_threads(o.threads);
   o.service.sconce_program = program_beside();
   Service service(o.service, log);
   for (const std::string& model : o.models) {

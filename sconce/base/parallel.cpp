@@ -15,6 +15,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel_grains.h"
+#include "sconce/base/thread_limit.h"
 #include "sconce/base/workers_awake.h"
 
 namespace sconce {
@@ -29,6 +30,7 @@ std::atomic<int> kept_awake{0};  // WorkersAwake that live
 using Body = FunctionRef<void(int64_t, int64_t)>;
 
 thread_local bool inside_region = false;
+thread_local int thread_limit = max_threads;
 
 void pause_cpu() {
 #if defined(__x86_64__)
@@ -184,7 +186,12 @@ Pool& pool() { return *pool_slot().load(std::memory_order_acquire); }
 
 }  // namespace
 
-int num_threads() noexcept { return pool().size(); }
+int num_threads() noexcept { return std::min(pool().size(), thread_limit); }
+
+ThreadLimit::ThreadLimit(int most) noexcept : before_(thread_limit) {
+  thread_limit = std::clamp(most, 1, thread_limit);
+}
+ThreadLimit::~ThreadLimit() { thread_limit = before_; }
 
 void set_num_threads(int count) {
   SCONCE_CHECK(count >= 1 && count <= max_threads, "set_num_threads: expected 1 to {} threads, got {}", max_threads,
@@ -199,7 +206,7 @@ namespace {
 
 void run_ranges(int64_t n, int64_t grain, Body body) {
   Pool& threads = pool();
-  int64_t ranges = std::min<int64_t>(threads.size(), n / grain);
+  int64_t ranges = std::min<int64_t>(std::min(threads.size(), thread_limit), n / grain);
   if (ranges > 1 && !inside_region) {
     Region region{body, n, static_cast<int>(ranges)};
     if (threads.try_run(region)) {

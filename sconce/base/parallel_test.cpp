@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/thread_limit.h"
 #include "sconce/base/workers_awake.h"
 
 namespace sconce {
@@ -64,6 +65,29 @@ TEST(Parallel, CoversTheRangeOnce) {
       }
     }
   }
+}
+
+TEST(Parallel, AThreadMayBeLimited) {
+  const Threads use(3);
+  const auto ranges = [] {
+    std::atomic<int> count{0};
+    parallel_for(100, 1, [&](int64_t, int64_t) { ++count; });
+    return count.load();
+  };
+  EXPECT_EQ(ranges(), 3);
+  {
+    const ThreadLimit two(2);
+    EXPECT_EQ(num_threads(), 2);
+    EXPECT_EQ(ranges(), 2);
+    {
+      const ThreadLimit more(8), one(0);
+      EXPECT_EQ(num_threads(), 1);
+      EXPECT_EQ(ranges(), 1);
+    }
+    EXPECT_EQ(num_threads(), 2);
+    std::thread([&] { EXPECT_EQ(ranges(), 3); }).join();
+  }
+  EXPECT_EQ(num_threads(), 3);
 }
 
 TEST(Parallel, NestedRegionsRunInline) {

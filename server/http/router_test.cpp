@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "sconce/api/jit.h"
+#include "sconce/base/parallel.h"
 #include "server/http/event_stream.h"
 
 namespace sconce::server {
@@ -246,6 +247,17 @@ TEST_F(RouterTest, ShortCallsOfThreadsTakeTurns) {
   EXPECT_LE(most, 1);  // the model has one instance
   EXPECT_EQ(stats->running.load(), 0);
   EXPECT_EQ(stats->waiting.load(), 0);
+}
+
+TEST_F(RouterTest, ModelsHaveThreadsOfTheirOwn) {
+  std::ofstream(folder / "net/config.json") << R"({"threads": 3})";
+  const int before = num_threads();
+  start();
+  EXPECT_EQ(num_threads(), 3);  // the pool's
+  EXPECT_NE(ask("GET", "/v2/models/net/config").body.find(R"("threads":3)"), std::string::npos);
+  EXPECT_EQ(infer("net", x("1", 1)).substr(0, 4), "200 ");
+  EXPECT_EQ(num_threads(), 3);
+  set_num_threads(before);
 }
 
 TEST_F(RouterTest, TheQueueIsBounded) {

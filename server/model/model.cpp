@@ -7,6 +7,8 @@
 
 #include "sconce/api/compile/inference.h"
 #include "sconce/base/mapped_files.h"
+#include "sconce/base/parallel.h"
+#include "sconce/base/thread_limit.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/kernels/cpu/engine/scratch_memory.h"
 #include "sconce/runtime/interpreter.h"
@@ -60,6 +62,13 @@ Failure failure_of(const std::exception& e, const Batch& batch, bool past_deadli
 // A limit for all of a batch.
 uint64_t times(uint64_t limit, size_t n) { return limit > Limits::kNone / n ? Limits::kNone : limit * n; }
 
+// The pool has as many threads as the model that may use most of them; each call has its model's ThreadLimit.
+void need_threads(int count) {
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
+  if (num_threads() < count) set_num_threads(count);
+}
+
 // Takes a number of the protocol's parameters out of them.
 std::optional<uint64_t> take_number(Parameters& parameters, const char* name) {
   const auto at = parameters.find(name);
@@ -79,6 +88,7 @@ Model::Model(ModelSource source, ModelConfig config, std::shared_ptr<ModelStats>
       stats_(std::move(stats)),
       queue_({config_.max_batch_size, config_.batch_delay, config_.preferred_batch_sizes}) {
   check_model_config(source_.name, config_);
+  need_threads(config_.threads);
   file_ = FileBytes::read_or_map(source_.path);
   const FileBytesPtr& file = file_;
   const FileKind kind = kind_of(file);
@@ -447,6 +457,7 @@ bool Model::run_together(const std::vector<JobPtr>& jobs, const std::shared_ptr<
     int64_t rows = 0;
     for (const JobPtr& job : jobs) rows += std::max<int64_t>(job->rows, 1);
     {
+      const ThreadLimit threads(config_.threads);
       // Operators pay only where something is counted. Time and cancel() end plans, loops and kernels without that,
       // and a thread where operators pay runs no plans.
       std::optional<BudgetScope> counted;

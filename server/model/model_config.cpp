@@ -51,6 +51,8 @@ void read_members(JsonReader& in, ModelConfig& c) {
       in.object([&](const std::string& name) { c.ragged[name] = in.number(); });
     else if (key == "instances")
       c.instances = static_cast<int>(std::clamp<int64_t>(in.integer(), -1, 1 << 20));
+    else if (key == "threads")
+      c.threads = static_cast<int>(std::clamp<int64_t>(in.integer(), -1, 1 << 20));
     else if (key == "queue")
       c.queue = in.integer();
     else if (key == "queue_bytes")
@@ -100,6 +102,7 @@ void read_model_config(std::string_view json, const std::string& name, ModelConf
 void check_model_config(const std::string& name, const ModelConfig& c) {
   if (c.max_batch_size < 0 || c.max_batch_size > 1 << 20) refuse("{}: max_batch_size is {}", name, c.max_batch_size);
   if (c.instances < 1 || c.instances > 1024) refuse("{}: instances are 1 to 1024, got {}", name, c.instances);
+  if (c.threads < 1 || c.threads > 1024) refuse("{}: threads are 1 to 1024, got {}", name, c.threads);
   if (c.queue < 1 || c.queue > 1 << 24) refuse("{}: a queue holds 1 to 16777216 requests, got {}", name, c.queue);
   if (c.queue_bytes < 1) refuse("{}: queue_bytes is {}", name, c.queue_bytes);
   if (c.batch_delay.count() < 0 || c.batch_delay > std::chrono::minutes(1))
@@ -119,7 +122,7 @@ void write_model_config(const ModelConfig& c, JsonWriter& out) {
   for (const int64_t n : c.preferred_batch_sizes) out.number(n);
   out.close(']').key("ragged").open('{');
   for (const auto& [name, pad] : c.ragged) out.key(name).number(pad);
-  out.close('}').key("instances").number(c.instances).key("queue").number(c.queue);
+  out.close('}').key("instances").number(c.instances).key("threads").number(c.threads).key("queue").number(c.queue);
   out.key("queue_bytes").number(c.queue_bytes);
   if (c.timeout != std::chrono::nanoseconds::max()) out.key("timeout").text(seconds(c.timeout));
   if (c.max_memory != Limits::kNone) out.key("max_memory").text(std::to_string(c.max_memory));

@@ -28,6 +28,7 @@ struct ModelConfig {
   std::vector<int64_t> preferred_batch_sizes;  // a batch that has one of these sizes does not wait
   std::map<std::string, double> ragged;        // inputs that are padded with this number to be joined
   int instances = 1;                           // requests, or batches, that run at a time
+  int threads = 1;                             // that one operator may use
   int64_t queue = 1024;                        // requests that wait; more are refused
   int64_t queue_bytes = 1ll << 30;             // of their inputs
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();  // of a request that sets none, waiting included
