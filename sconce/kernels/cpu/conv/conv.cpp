@@ -517,14 +517,23 @@ struct Frame {
   }
 };
 
+template <class T>
+using StripKernel = void (*)(const StripArgs<T>& args);
+template <class T>
+StripKernel<T> strip_kernel(const MatrixKernels& kernels) {
+  if constexpr (std::is_same_v<T, float>) return conv_kernels(kernels).strip_f32->run;
+  return nullptr;
+}
+
 // One phase as tiles of neighbouring output pixels times panels of output channels. Pixels of a tile must be equally
 // far apart in y, so tiles of a phase that skips pixels end with the row.
 template <class T>
 class DirectConv {
  public:
-  // Weights are packed already, or `packed` is null and each panel is packed when its turn comes.
+  // Weights are packed already, or `packed` is null and each panel is packed when its turn comes. `strip`: null where
+  // there are no strips.
   DirectConv(const Call<T>& call, const Phase& phase, const T* packed, const PhaseWeights<T>* weights, const T* zeros,
-             const Frame<T>& frame)
+             const Frame<T>& frame, StripKernel<T> strip)
       : call_(call), phase_(phase), packed_(packed), weights_(weights), zeros_(zeros), frame_(frame) {
     const auto& [depth, height, width] = phase.axes;
     const bool dense = depth.out_step == 1 && height.out_step == 1 && width.out_step == 1;
@@ -538,6 +547,10 @@ class DirectConv {
         tile_ = t;
         break;
       }
+    }
+    if (strip && frame.data && call.shape.out_channels <= call.tiles.panel / 2 && width.count % strip_pixels == 0) {
+      strip_ = strip;
+      tile_ = strip_pixels;
     }
     tiles_per_segment_ = divide_up(segment_, tile_);
     tiles_ = pixels / segment_ * tiles_per_segment_;
@@ -604,6 +617,16 @@ class DirectConv {
         offset = ends ? 0 : end;
         if (ends) number = 0;
         const int64_t pixel = number_of(place);
+        if constexpr (std::is_same_v<T, float>) {
+          if (strip_) {
+            point_into_frame(place, rows, 1);
+            advance(place, size);
+            strip_({taps, run, rows, phase_.axes[2].in_step * call_.shape.in_channels, own ? own : packed_, table.panel,
+                    first.columns, call_.output_at(pixel, first.channel, step)});
+            posted.add(pixel, step, size);
+            continue;
+          }
+        }
         load_tile(place, size, first.group, rows);
         const TapRange seen = taps_inside(rows, taps, size, first.group);
         Unit now = first;
@@ -788,6 +811,7 @@ class DirectConv {
   const PhaseWeights<T>* weights_;
   const T* zeros_;
   const Frame<T>& frame_;
+  StripKernel<T> strip_ = nullptr;
   int64_t segment_ = 0, tile_ = 1, tiles_per_segment_ = 1, tiles_ = 0;
 };
 
@@ -839,9 +863,9 @@ void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights
     if (is_framed(shape)) frame.make(call, phase, scratch);
     if (given) {
       const PhaseWeights<T> weights(shape, phase, dtype, given->data, given->strides, kernels);
-      DirectConv<T>(call, phase, nullptr, &weights, zeros, frame).run();
+      DirectConv<T>(call, phase, nullptr, &weights, zeros, frame, strip_kernel<T>(kernels)).run();
     } else {
-      DirectConv<T>(call, phase, packed, nullptr, zeros, frame).run();
+      DirectConv<T>(call, phase, packed, nullptr, zeros, frame, strip_kernel<T>(kernels)).run();
       packed += panels * tiles.panel * panel_rows<T>(shape, phase.taps());
     }
   }

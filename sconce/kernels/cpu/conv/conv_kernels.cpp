@@ -4,12 +4,12 @@ namespace sconce {
 namespace {
 
 constexpr ConvKernels convolutions[] = {
-    {&v2::depthwise_f32, &v2::depthwise_f64, &v2::depthwise_bf16, &v2::winograd_f32},
+    {&v2::depthwise_f32, &v2::depthwise_f64, &v2::depthwise_bf16, &v2::winograd_f32, &v2::strip_f32},
 #if SCONCE_CPU_LEVELS >= 2
-    {&v3::depthwise_f32, &v3::depthwise_f64, &v3::depthwise_bf16, &v3::winograd_f32},
+    {&v3::depthwise_f32, &v3::depthwise_f64, &v3::depthwise_bf16, &v3::winograd_f32, &v3::strip_f32},
 #endif
 #if SCONCE_CPU_LEVELS >= 3
-    {&v4::depthwise_f32, &v4::depthwise_f64, &v4::depthwise_bf16, &v4::winograd_f32},
+    {&v4::depthwise_f32, &v4::depthwise_f64, &v4::depthwise_bf16, &v4::winograd_f32, &v4::strip_f32},
 #endif
 };
 constexpr ConvGradientKernels gradients[] = {

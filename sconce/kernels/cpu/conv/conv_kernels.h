@@ -4,6 +4,7 @@
 #pragma once
 
 #include "sconce/kernels/cpu/conv/conv.h"
+#include "sconce/kernels/cpu/simd/conv/conv_strip.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 namespace sconce {
@@ -13,6 +14,7 @@ struct ConvKernels {
   const DepthwiseTable<double>* depthwise_f64;
   const DepthwiseBf16Table* depthwise_bf16;
   const WinogradTable<float>* winograd_f32;
+  const StripTable<float>* strip_f32;
 };
 const ConvKernels& conv_kernels(const MatrixKernels& kernels);
 
