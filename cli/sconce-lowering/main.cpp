@@ -1,4 +1,5 @@
-// sconce-lowering: lowers the methods of archives to a dialect and says how many arrive, and what stays outside.
+// sconce-lowering: lowers the methods of archives, or calls of the table's compound operators, to a dialect and says how
+// many arrive, and what stays outside.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -11,6 +12,7 @@
 #include "outside_list.h"
 #include "sconce/api/jit.h"
 #include "sconce/base/error.h"
+#include "sconce/dispatch/registry.h"
 #include "sconce/ir/function.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/lowering/dialect.h"
@@ -22,7 +24,7 @@ struct Options {
   std::vector<std::string> paths, optional_paths;
   std::string dialect = "core", expect, peer;
   double at_least = 0;
-  bool methods = false, update = false;
+  bool entries = false, methods = false, update = false;
 };
 
 struct Left {
@@ -38,14 +40,17 @@ struct Report {
   std::optional<PeerDecompositions> peer;
 };
 
-void lower_method(ir::Function& function, const std::string& archive, const std::string& name, const Options& o,
-                  Report& report) {
+void lower_graph(ir::Graph& graph, const std::string& archive, const std::string& name, const Options& o,
+                 Report& report) {
   const std::string where = archive + ": " + name;
   const lowering::Dialect& dialect = *lowering::find_dialect(o.dialect);
-  const std::shared_ptr<ir::Graph> graph = function.graph()->copy();
-  dialect.lower(*graph);
-  ir::verify(*graph);
-  const std::vector<lowering::Outside> left = find_outside(*graph, dialect);
+  try {
+    dialect.lower(graph);
+    ir::verify(graph);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", where, error.what()));
+  }
+  const std::vector<lowering::Outside> left = find_outside(graph, dialect);
   ++report.methods;
   report.arrived += left.empty();
   std::set<std::string> names;
@@ -74,11 +79,53 @@ void lower_archive(const std::string& path, const Options& o, Report& report) {
   for (const std::string& name : module->method_names()) {
     ir::Function& function = module->method(name).function();
     if (!function.has_graph()) continue;
-    try {
-      lower_method(function, path, name, o, report);
-    } catch (const Error& error) {
-      throw Error(error.kind(), fmt::format("{}: {}: {}", path, name, error.what()));
+    lower_graph(*function.graph()->copy(), path, name, o, report);
+  }
+}
+
+bool names_tensors(TypePtr type) {
+  return type->is(TypeKind::tensor) || std::ranges::any_of(type->contained(), names_tensors);
+}
+
+bool is_about_tensors(const Schema& schema) {
+  const auto names = [](const Argument& a) { return names_tensors(a.type); };
+  return std::ranges::any_of(schema.arguments, names) || std::ranges::any_of(schema.returns, names);
+}
+
+// What an out= operator writes to: a new tensor of any dtype. One that is given from outside could not be resized.
+ir::Value* new_tensor(ir::Graph& graph) {
+  const Op& empty = *find_op("aten::empty.memory_format");
+  std::vector<ir::Value*> inputs;
+  for (const Argument& a : empty.schema().arguments) {
+    if (a.name == "dtype") {
+      inputs.push_back(graph.add_input(plain_type(a.type)));
+    } else if (a.name == "size") {
+      ir::Node* sizes = graph.insert(graph.create(ir::kind::ListConstruct, {graph.insert_constant(int64_t{0})}, 1));
+      inputs.push_back(sizes->output()->set_type(list_type(int_type())));
+    } else {
+      inputs.push_back(graph.insert_constant(sconce::Value()));
     }
+  }
+  return graph.insert(graph.create(empty, inputs))->output();
+}
+
+// A call of each operator whose entry has a body, with the arguments of its schema, of which nothing is known. Forms of an
+// entry (in place, out=) are lowered through the first of them.
+void lower_entries(const Options& o, Report& report) {
+  std::set<std::string> seen;
+  for (const Op* op : all_ops()) {
+    const std::string origin = op->origin();
+    if (!op->info.texts.body || !origin.starts_with("ops/") || !is_about_tensors(op->schema())) continue;
+    if (!seen.insert(origin).second) continue;
+    ir::Graph graph;
+    std::vector<ir::Value*> inputs;
+    for (const Argument& a : op->schema().arguments) {
+      const bool is_out = a.is_written() && a.keyword_only && a.type->is(TypeKind::tensor);
+      inputs.push_back(is_out ? new_tensor(graph) : graph.add_input(plain_type(a.type), a.name));
+    }
+    ir::Node* call = graph.insert(graph.create(*op, inputs));
+    for (ir::Value* out : call->outputs()) graph.add_output(out);
+    lower_graph(graph, origin, op->qualified_name(), o, report);
   }
 }
 
@@ -97,6 +144,7 @@ std::vector<std::string> archives_in(const std::string& path) {
 int run(const Options& o) {
   SCONCE_CHECK(lowering::find_dialect(o.dialect), "there is no dialect '{}'; --to takes {}", o.dialect,
                lowering::dialect_names());
+  SCONCE_CHECK(!o.entries || (o.paths.empty() && o.optional_paths.empty()), "--entries lowers no archives");
   std::vector<std::string> paths = o.paths;
   for (const std::string& path : o.optional_paths) {
     std::filesystem::exists(path) ? paths.push_back(path) : fmt::print("left out: {} is not there\n", path);
@@ -108,6 +156,7 @@ int run(const Options& o) {
   for (const std::string& path : paths) {
     for (const std::string& archive : archives_in(path)) lower_archive(archive, o, report);
   }
+  if (o.entries) lower_entries(o, report);
   std::vector<std::pair<std::string, Left>> left(report.outside.begin(), report.outside.end());
   std::ranges::sort(left, [](const auto& a, const auto& b) { return a.second.methods > b.second.methods; });
   for (const auto& [name, each] : left) {
@@ -117,8 +166,9 @@ int run(const Options& o) {
     return all ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0;
   };
   const double share = percent(report.arrived, report.methods);
-  fmt::print("{} of {} methods of {} archives are in the dialect '{}': {:.1f} %\n", report.arrived, report.methods,
-             report.archives, o.dialect, share);
+  fmt::print("{} of {} {} are in the dialect '{}': {:.1f} %\n", report.arrived, report.methods,
+             o.entries ? "compound entries of the table" : fmt::format("methods of {} archives", report.archives),
+             o.dialect, share);
   const size_t asked = report.methods - report.left_by_peer;
   if (report.peer) {
     fmt::print("{} hold an operator that {} does not decompose, either; of the others {} of {} arrive: {:.1f} %\n",
@@ -149,6 +199,7 @@ int main(int argc, char** argv) {
   app.add_option("--optional", options.optional_paths, "The same, but said to be left out when not there; repeatable")
       ->type_name("DIR")
       ->allow_extra_args(false);
+  app.add_flag("--entries", options.entries, "Lowers calls of the table's compound operators instead of archives");
   app.add_option("--to", options.dialect, "The dialect")->type_name("DIALECT")->capture_default_str();
   app.add_option("--at-least", options.at_least, "Fail when fewer than this percentage of the methods arrive")
       ->type_name("PERCENT")

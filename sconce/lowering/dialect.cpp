@@ -123,14 +123,14 @@ std::string dialect_names() {
 
 namespace {
 
-// An input, an attribute, or an item of one that is a list, a dict or a tuple.
+// An input, an attribute, or an item of one that is a list, a dict or a tuple; also one that was found not to be None.
 bool comes_from_outside(const ir::Value& v) {
   static const ir::Symbol item("aten::__getitem__");
   const ir::Node& node = *v.node();
   if (node.is(ir::kind::Param)) return !node.block()->owner();
   if (node.is(ir::kind::GetAttr)) return true;
-  const bool takes_out =
-      node.is(item) || node.is(ir::kind::TupleUnpack) || node.is(ir::kind::TupleIndex) || node.is(ir::kind::ListUnpack);
+  const bool takes_out = node.is(item) || node.is(ir::kind::unchecked_cast) || node.is(ir::kind::TupleUnpack) ||
+                         node.is(ir::kind::TupleIndex) || node.is(ir::kind::ListUnpack);
   return takes_out && comes_from_outside(*node.input());
 }
 

@@ -120,13 +120,30 @@ class Writer {
     if (std::find(std::begin(kCore), std::end(kCore), name) == std::end(kCore)) throw Unwritable{};
     const bool asks = name == "isnan" || name == "isinf";
     const Kind kind = asks ? Kind::mask : Kind::tensor;
-    if (arity == 1) {
-      if (!a.is_tensor()) throw Unwritable{};
-      return {kind, fmt::format("{}({})", name, tensor(a))};
+    if (arity == 1) return {kind, fmt::format("{}({})", name, tensor(a))};
+    if (!a.is_tensor() && !b.is_tensor()) {
+      if (name == "pow") return {Kind::number, fmt::format("({} ** {})", a.text, b.text)};
+      throw Unwritable{};
     }
-    if (!a.is_tensor() && !b.is_tensor()) throw Unwritable{};
     const bool takes_numbers = name != "atan2" && a.is_tensor();
     return {kind, fmt::format("{}({}, {})", name, tensor(a), takes_numbers ? number_or_tensor(b) : tensor(b))};
+  }
+
+  // A number keeps its digits: operators take it as it is.
+  static Operand narrowed(const Operand& v) {
+    if (!v.is_tensor()) return v;
+    return {Kind::tensor, fmt::format("({0} if c == d else _to_copy(_to_copy({0}, dtype=d), dtype=c))", tensor(v))};
+  }
+
+  // Division by powers of two that int64 has, in two steps; by a negative number or the width and more: the sign alone.
+  static std::string shifted_right(const std::string& a, const std::string& b) {
+    const std::string n =
+        fmt::format("where({0} < 0, scalar_tensor(63, dtype=4), clamp(_to_copy({0}, dtype=4), max=63))", b);
+    const std::string first = fmt::format("clamp({}, max=31)", n);
+    return fmt::format(
+        "_to_copy(div(div(_to_copy({0}, dtype=4), pow(2, {1}), rounding_mode='floor'), pow(2, {2} - {1}), "
+        "rounding_mode='floor'), dtype=c)",
+        a, first, n);
   }
 
   Operand value(const Step& step) {
@@ -159,6 +176,11 @@ class Writer {
         return bits("|", at(step.a), at(step.b));
       case bit_xor:
         return bits("^", at(step.a), at(step.b));
+      case shift_left:  // by a negative number: 0. A power of two that has no place in the dtype is 0.
+        return {Kind::tensor, fmt::format("where({1} < 0, scalar_tensor(0, dtype=c), {0} * pow(2, clamp({1}, min=0)))",
+                                          tensor(at(step.a)), tensor(at(step.b)))};
+      case shift_right:
+        return {Kind::tensor, shifted_right(tensor(at(step.a)), tensor(at(step.b)))};
       case eq:
         return comparison("==", "==", at(step.a), at(step.b));
       case ne:
@@ -181,8 +203,8 @@ class Writer {
         const Operand product = arithmetic("*", at(step.a), at(step.b));
         return arithmetic("+", product, at(step.c));
       }
-      case narrow:  // to the dtype that is stored, which the result is
-        return at(step.a);
+      case narrow:  // to the dtype that is stored
+        return narrowed(at(step.a));
       case minimum:
         return extreme("minimum", "max", at(step.a), at(step.b));
       case maximum:
@@ -323,10 +345,11 @@ std::string absent_numbers(const Op& op) {
     if (!is_optional_number(a)) continue;
     const std::string lines = "\n" + std::string(op.info.entry->absent ? op.info.entry->absent : "") + "\n";
     const size_t at = lines.find("\n" + a.name + ": ");
-    if (at == lines.npos) throw Unwritable{};
     const size_t from = at + a.name.size() + 3;
-    out += fmt::format("n{} = {} if {} is None else {}\n", i, lines.substr(from, lines.find('\n', from) - from), a.name,
-                       a.name);
+    // Where nothing is said, a case that reads it asks whether it is there.
+    const std::string none = a.type->element()->is(TypeKind::float_) ? "0.0" : "0";
+    out += fmt::format("n{} = {} if {} is None else {}\n", i,
+                       at == lines.npos ? none : lines.substr(from, lines.find('\n', from) - from), a.name, a.name);
   }
   return out;
 }

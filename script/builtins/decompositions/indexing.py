@@ -203,3 +203,51 @@ def masked_elements(x: Tensor, mask: Tensor) -> Tensor:
 def found_in(elements: Tensor, test_elements: Tensor, invert: bool) -> Tensor:
     found = (elements.unsqueeze(-1) == flat(test_elements)).any(-1)
     return found.logical_not() if invert else found
+
+
+def with_diagonal(x: Tensor, src: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    part = x.diagonal(offset, dim1, dim2)
+    assert part.shape == src.shape, f"expected src to have a size equal to the slice of self. src size = {src.shape}, slice size = {part.shape}"
+    count = src.size(-1)
+    if count == 0:
+        return x.clone()
+    rows = wrap_dim(dim1, x.dim())
+    columns = wrap_dim(dim2, x.dim())
+    order: List[int] = []
+    for d in range(x.dim()):
+        if d != rows and d != columns:
+            order.append(d)
+    order = order + [rows, columns]
+    row = torch.arange(0, x.size(rows), 1, dtype=torch.int64, device=x.device)
+    column = torch.arange(0, x.size(columns), 1, dtype=torch.int64, device=x.device)
+    # Each row has the element of src that its place on the diagonal takes, whether or not it has such a place.
+    found = src.index_select(-1, (row + min(offset, 0)).clamp(0, count - 1)).unsqueeze(-1).to(x.dtype)
+    placed = torch.where(column - row.unsqueeze(1) == offset, found, x.permute(order))
+    return placed.permute(inverse_permutation(order)).clone(memory_format=torch.contiguous_format)
+
+
+def repeated_places(repeats: Tensor, output_size: Optional[int]) -> Tensor:
+    assert repeats.dim() == 1, f"repeat_interleave only accept 1D vector as repeat, got {repeats.shape}"
+    assert repeats.dtype == torch.int64 or repeats.dtype == torch.int32, "repeats has to be Long or Int tensor"
+    counts = repeats.to(torch.int64)
+    total = 0
+    if counts.numel() > 0:
+        assert not bool(torch.any(counts < 0)), "repeats can not be negative"
+        total = int(counts.sum())
+    if output_size is not None:
+        assert output_size == total, f"allocated size does not match required size: {output_size} and {total}"
+    # How many have ended before each place.
+    ends = counts.cumsum(0)
+    marks = torch.full([total + 1], 0, dtype=torch.int64, device=repeats.device).scatter_add(0, ends, torch.full_like(ends, 1))
+    return marks.cumsum(0).slice(0, 0, total).to(repeats.dtype)
+
+
+def combination_places(n: int, r: int, with_replacement: bool) -> Tensor:
+    # Of all lists of r places those that ascend, one behind the other.
+    each = torch.arange(0, n, 1, dtype=torch.int64)
+    ascends = torch.full([n for d in range(r)], True, dtype=torch.bool)
+    for d in range(r - 1):
+        place = each.view([n if i == d else 1 for i in range(r)])
+        following = each.view([n if i == d + 1 else 1 for i in range(r)])
+        ascends = torch.logical_and(ascends, place <= following if with_replacement else place < following)
+    return flat(torch.nonzero(ascends))

@@ -91,3 +91,24 @@ def fractional_max_pooled(x: Tensor, kernel_size: List[int], output_size: List[i
     # One plane's samples stand in the order width, height in 2-d, time, height, width in 3-d.
     windows = [shifted_windows(each.select(1, 1 - d if rank == 2 else d), sizes[d], counts[d], at(kernel_size, d)) for d in range(rank)]
     return largest_of_windows(x, all_windows(windows, sizes), rank, counts)
+
+
+def adaptive_shares(size: int, count: int, like: Tensor) -> Tensor:
+    # [count, size]: what each place adds to the mean of each window.
+    each = torch.arange(0, count, 1, dtype=torch.int64, device=like.device).unsqueeze(1)
+    first = torch.div(each * size, max(count, 1), rounding_mode="floor")
+    end = torch.div((each + 1) * size + (count - 1), max(count, 1), rounding_mode="floor")
+    place = torch.arange(0, size, 1, dtype=torch.int64, device=like.device)
+    inside = torch.logical_and(place >= first, place < end)
+    return inside.to(like.dtype) / (end - first).to(like.dtype)
+
+
+def adaptive_mean_gradient(grad: Tensor, x: Tensor, rank: int) -> Tensor:
+    out = grad
+    for d in range(rank):
+        dim = x.dim() - rank + d
+        count = grad.size(dim)
+        size = x.size(dim)
+        shares = adaptive_shares(size, count, grad).view([count, size] + [1 for i in range(rank - 1 - d)])
+        out = (out.unsqueeze(dim + 1) * shares).sum([dim])
+    return out
