@@ -154,7 +154,7 @@ Tensor read_item(TextCursor& in, TypePtr type) {
     double d = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + std::min<size_t>(rest.size(), 64), d);
     if (error != std::errc()) in.expected("a number");
-    const std::string_view text(rest.data(), static_cast<size_t>(end - rest.data()));
+    const std::string_view text = rest.substr(0, static_cast<size_t>(end - rest.data()));
     in.set_at(in.at() + text.size());
     int64_t i = 0;
     const auto [last, bad] = std::from_chars(text.data(), text.data() + text.size(), i);

@@ -26,7 +26,7 @@ const Tensor& quantised(const Tensor& self, std::string_view name) {
                   "Could not run 'aten::{}' with arguments from the 'CPU' backend. This could be because the operator "
                   "doesn't exist for this backend",
                   name);
-  return self;
+  return self;  // NOLINT(bugprone-return-const-ref-from-parameter): the caller's, which outlives the call
 }
 
 const Quantizer& by_channel(const Tensor& self, std::string_view name) {

@@ -369,7 +369,7 @@ void Evaluator::set_item(const Dynamic& v, const Dynamic& index, Dynamic value, 
 }
 
 Dynamic Evaluator::call_with(const std::string& name, const DynamicArguments& args, const Range& at,
-                             FunctionRef<std::vector<V>(std::vector<V>, std::vector<NamedValue>)> f) {
+                             FunctionRef<std::vector<V>(std::vector<V>&&, std::vector<NamedValue>&&)> f) {
   const auto convert = [&](const Dynamic& a) {
     std::string why;
     const bool empty = a.items() && a.items()->empty();

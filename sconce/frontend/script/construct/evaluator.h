@@ -102,7 +102,7 @@ class Evaluator {
   Dynamic construct_custom(TypePtr type, const DynamicArguments& args, const Range& at);
   // f over arguments as values; `name` is for errors.
   Dynamic call_with(const std::string& name, const DynamicArguments& args, const Range& at,
-                    FunctionRef<std::vector<sconce::Value>(std::vector<sconce::Value>, std::vector<NamedValue>)> f);
+                    FunctionRef<std::vector<sconce::Value>(std::vector<sconce::Value>&&, std::vector<NamedValue>&&)> f);
 
   int64_t steps_left_;
   int depth_ = 0;

@@ -28,7 +28,7 @@ struct Program::Impl {
   }
 };
 
-Program::Program(std::string_view source, ProgramOptions options) : impl_(std::make_unique<Impl>()) {
+Program::Program(std::string_view source, const ProgramOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->prefix = options.prefix;
   impl_->state->load = options.load;
   if (options.load) impl_->state->archive_version = kNewestArchiveVersion;

@@ -28,7 +28,7 @@ struct ProgramOptions {
 
 class SCONCE_API Program {
  public:
-  Program(std::string_view source, ProgramOptions options = {});
+  Program(std::string_view source, const ProgramOptions& options = {});
   ~Program();
   Program(Program&&) noexcept;
   ir::CompilationUnit& unit() const;

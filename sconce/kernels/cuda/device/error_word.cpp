@@ -47,7 +47,7 @@ int operator_number(const char* name) {
 }
 
 void throw_reported(Device device) {
-  const int index = device.index < 0 ? current_index() : device.index;
+  const int index = device.index < 0 ? current_index() : int{device.index};
   ErrorWord* word = words[static_cast<size_t>(index)].load();
   if (!word || __atomic_load_n(&word->operator_number, __ATOMIC_ACQUIRE) == 0) [[likely]]
     return;

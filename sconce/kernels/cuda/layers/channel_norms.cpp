@@ -37,6 +37,10 @@ Tensor beside(const Tensor& channels, const Tensor& t) {
   sizes[1] = channels.numel();
   return sconce::view(dense(channels), sizes);
 }
+double elements_of_channel(const Tensor& t, const Tensor& channels) {
+  const int64_t count = t.numel() / channels.numel();
+  return static_cast<double>(count);
+}
 void update(const Tensor& running, const Tensor& batch, double momentum) {
   const DType compute = compute_dtype(running);
   const Tensor mixed = sconce::add(sconce::mul(sconce::to(sconce::view(running, {-1}), compute), Scalar(1 - momentum)),
@@ -63,7 +67,7 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
     std::tie(var, mean) = sconce::var_mean(x, others(input), Scalar(0), false);
     if (running_mean.defined()) update(running_mean, mean, momentum);
     if (running_var.defined()) {
-      const auto n = static_cast<double>(input.numel() / mean.numel());
+      const double n = elements_of_channel(input, mean);
       update(running_var, sconce::mul(var, Scalar(n / (n - 1))), momentum);
     }
   } else {
@@ -101,7 +105,7 @@ Three batch_norm_backward_of(const Tensor& grad_out, const Tensor& input, const 
         weight.defined() ? sconce::mul(invstd, sconce::view(sconce::to(dense(weight), compute), {-1})) : invstd;
     // scale (g - mean of g - centred invstd (mean of products)): g and `centred`, each times a number of its channel.
     if (train) {
-      const auto n = static_cast<double>(input.numel() / mean.numel());
+      const double n = elements_of_channel(input, mean);
       const Tensor share = sconce::div(scale, Scalar(-n));
       const Tensor rest = sconce::addcmul(beside(sconce::mul(sums, share), input), centred,
                                           beside(sconce::mul(sconce::mul(products, invstd), share), input));
