@@ -10,6 +10,36 @@
 namespace sconce::python {
 namespace {
 
+// What `a + b` calls, from the table of Python's operators: on::add is "add", on::floordiv "floor_divide".
+namespace on {
+#define SCONCE_OPERATOR(name, text, stem, op, eager, augmented, in_place) constexpr char name[] = #eager;
+#include "sconce/base/operators.def"
+}  // namespace on
+// What only tensors have: forms for a number on the left, and those of `a += b`, which are not what scripts call (a
+// script's %= is fmod_).
+#define SCONCE_NAME(id, text) constexpr char id[] = text
+SCONCE_NAME(kReciprocal, "reciprocal");
+SCONCE_NAME(kRsub, "rsub");
+SCONCE_NAME(kAndNumber, "bitwise_and");
+SCONCE_NAME(kOrNumber, "bitwise_or");
+SCONCE_NAME(kXorNumber, "bitwise_xor");
+SCONCE_NAME(kNumberLeft, "bitwise_left_shift");
+SCONCE_NAME(kNumberRight, "bitwise_right_shift");
+SCONCE_NAME(kPositive, "positive");
+SCONCE_NAME(kAbs, "abs");
+SCONCE_NAME(kAddTo, "add_");
+SCONCE_NAME(kSubTo, "sub_");
+SCONCE_NAME(kMulTo, "mul_");
+SCONCE_NAME(kDivTo, "div_");
+SCONCE_NAME(kFloorDivideTo, "floor_divide_");
+SCONCE_NAME(kRemainderTo, "remainder_");
+SCONCE_NAME(kPowTo, "pow_");
+SCONCE_NAME(kAndTo, "bitwise_and_");
+SCONCE_NAME(kOrTo, "bitwise_or_");
+SCONCE_NAME(kXorTo, "bitwise_xor_");
+SCONCE_NAME(kLeftTo, "bitwise_left_shift_");
+SCONCE_NAME(kRightTo, "bitwise_right_shift_");
+
 template <const char* name>
 const Overloads& overloads() {
   static const Overloads& found = overloads_for_slot(name);
@@ -62,58 +92,14 @@ PyObject* wrapped(PyObject* number, PyObject* tensor) {
     return call_two<name>(like.get(), tensor);
   });
 }
-#define SCONCE_NAME(id, text) constexpr char id[] = text
-SCONCE_NAME(kReciprocal, "reciprocal");
-SCONCE_NAME(kMul, "mul");
 PyObject* divide_number(PyObject* number, PyObject* tensor) {
   const Owned inverse = guarded([&] { return Owned::take(call_one<kReciprocal>(tensor)); });
-  return inverse ? call_two<kMul>(inverse.get(), number) : nullptr;
+  return inverse ? call_two<on::mul>(inverse.get(), number) : nullptr;
 }
-
-SCONCE_NAME(kAdd, "add");
-SCONCE_NAME(kSub, "sub");
-SCONCE_NAME(kRsub, "rsub");
-SCONCE_NAME(kDiv, "div");
-SCONCE_NAME(kFloorDivide, "floor_divide");
-SCONCE_NAME(kRemainder, "remainder");
-SCONCE_NAME(kPow, "pow");
-SCONCE_NAME(kMatmul, "matmul");
-SCONCE_NAME(kAnd, "__and__");
-SCONCE_NAME(kOr, "__or__");
-SCONCE_NAME(kXor, "__xor__");
-SCONCE_NAME(kLeft, "__lshift__");
-SCONCE_NAME(kRight, "__rshift__");
-SCONCE_NAME(kAndNumber, "bitwise_and");
-SCONCE_NAME(kOrNumber, "bitwise_or");
-SCONCE_NAME(kXorNumber, "bitwise_xor");
-SCONCE_NAME(kNumberLeft, "bitwise_left_shift");
-SCONCE_NAME(kNumberRight, "bitwise_right_shift");
-SCONCE_NAME(kLess, "lt");
-SCONCE_NAME(kLessOrEqual, "le");
-SCONCE_NAME(kEqual, "eq");
-SCONCE_NAME(kNotEqual, "ne");
-SCONCE_NAME(kGreater, "gt");
-SCONCE_NAME(kGreaterOrEqual, "ge");
-SCONCE_NAME(kNeg, "neg");
-SCONCE_NAME(kPositive, "positive");
-SCONCE_NAME(kAbs, "abs");
-SCONCE_NAME(kNot, "bitwise_not");
-SCONCE_NAME(kAddTo, "add_");
-SCONCE_NAME(kSubTo, "sub_");
-SCONCE_NAME(kMulTo, "mul_");
-SCONCE_NAME(kDivTo, "div_");
-SCONCE_NAME(kFloorDivideTo, "floor_divide_");
-SCONCE_NAME(kRemainderTo, "remainder_");
-SCONCE_NAME(kPowTo, "pow_");
-SCONCE_NAME(kAndTo, "bitwise_and_");
-SCONCE_NAME(kOrTo, "bitwise_or_");
-SCONCE_NAME(kXorTo, "bitwise_xor_");
-SCONCE_NAME(kLeftTo, "bitwise_left_shift_");
-SCONCE_NAME(kRightTo, "bitwise_right_shift_");
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  return call_two<kPow>(a, b);
+  return call_two<on::pow>(a, b);
 }
 PyObject* power_to(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
@@ -164,23 +150,23 @@ PyObject* to_index(PyObject* self) {
 
 PyNumberMethods make_numbers() {
   PyNumberMethods n = {};
-  n.nb_add = binary<kAdd, exchanged<kAdd>>;
-  n.nb_subtract = binary<kSub, exchanged<kRsub>>;
-  n.nb_multiply = binary<kMul, exchanged<kMul>>;
-  n.nb_true_divide = binary<kDiv, divide_number>;
-  n.nb_floor_divide = binary<kFloorDivide, wrapped<kFloorDivide>>;
-  n.nb_remainder = binary<kRemainder, as_it_is<kRemainder>>;
+  n.nb_add = binary<on::add, exchanged<on::add>>;
+  n.nb_subtract = binary<on::sub, exchanged<kRsub>>;
+  n.nb_multiply = binary<on::mul, exchanged<on::mul>>;
+  n.nb_true_divide = binary<on::div, divide_number>;
+  n.nb_floor_divide = binary<on::floordiv, wrapped<on::floordiv>>;
+  n.nb_remainder = binary<on::mod, as_it_is<on::mod>>;
   n.nb_power = power;
-  n.nb_matrix_multiply = binary<kMatmul, as_it_is<kMatmul>>;
-  n.nb_and = binary<kAnd, exchanged<kAndNumber>>;
-  n.nb_or = binary<kOr, exchanged<kOrNumber>>;
-  n.nb_xor = binary<kXor, exchanged<kXorNumber>>;
-  n.nb_lshift = binary<kLeft, as_it_is<kNumberLeft>>;
-  n.nb_rshift = binary<kRight, as_it_is<kNumberRight>>;
-  n.nb_negative = unary<kNeg>;
+  n.nb_matrix_multiply = binary<on::matmul, as_it_is<on::matmul>>;
+  n.nb_and = binary<on::bit_and, exchanged<kAndNumber>>;
+  n.nb_or = binary<on::bit_or, exchanged<kOrNumber>>;
+  n.nb_xor = binary<on::bit_xor, exchanged<kXorNumber>>;
+  n.nb_lshift = binary<on::shift_left, as_it_is<kNumberLeft>>;
+  n.nb_rshift = binary<on::shift_right, as_it_is<kNumberRight>>;
+  n.nb_negative = unary<on::neg>;
   n.nb_positive = unary<kPositive>;
   n.nb_absolute = unary<kAbs>;
-  n.nb_invert = unary<kNot>;
+  n.nb_invert = unary<on::invert>;
   n.nb_bool = truth;
   n.nb_int = to_int;
   n.nb_float = to_float;
@@ -205,8 +191,8 @@ PyNumberMethods make_numbers() {
 PyNumberMethods tensor_numbers = make_numbers();
 
 PyObject* compare_tensors(PyObject* a, PyObject* b, int how) {
-  static constexpr binaryfunc kBy[] = {call_two<kLess>,     call_two<kLessOrEqual>, call_two<kEqual>,
-                                       call_two<kNotEqual>, call_two<kGreater>,     call_two<kGreaterOrEqual>};
+  static constexpr binaryfunc kBy[] = {call_two<on::lt>, call_two<on::le>, call_two<on::eq>,
+                                       call_two<on::ne>, call_two<on::gt>, call_two<on::ge>};
   return kBy[how](a, b);  // Py_LT, Py_LE, ...
 }
 

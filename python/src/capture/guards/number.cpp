@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "sconce/base/numbers.h"
+
 namespace sconce::python::capture {
 namespace {
 
@@ -21,8 +23,6 @@ int find(const std::array<std::string_view, N>& names, std::string_view name) {
     if (names[i] == name) return static_cast<int>(i);
   return -1;
 }
-
-int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 std::optional<Number> int_power(int64_t base, int64_t exponent) {
   if (exponent < 0) return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<Number> of_ints(int op, int64_t a, int64_t b) {
     case floor_div:
     case mod:
       if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
-      return op == floor_div ? floor_divide(a, b) : a - floor_divide(a, b) * b;
+      return op == floor_div ? numbers::floor_div(a, b) : numbers::floor_mod(a, b);
     case power:
       return int_power(a, b);
     case true_div:
