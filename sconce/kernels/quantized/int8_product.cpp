@@ -1,5 +1,6 @@
 #include "sconce/kernels/quantized/int8_product.h"
 
+#include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 
 namespace sconce {
@@ -24,7 +25,7 @@ const Int8Table& find_table() {
 
 bool has_byte_products(int level) {
 #if defined(__x86_64__)
-  return level == 4 ? __builtin_cpu_supports("avx512vnni") : level == 3 && __builtin_cpu_supports("avxvnni");
+  return level == 4 ? cpu_has_avx512_vnni() : level == 3 && cpu_has_avx_vnni();
 #else
   return level == 3 && cpu_has_dot_product();
 #endif

@@ -6,9 +6,12 @@
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
 #endif
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/kernels/cpu/gemm/provider.h"
 
 namespace sconce {
@@ -17,14 +20,46 @@ namespace {
 // -1 until first asked. Two threads write the same value, that of the environment.
 int deterministic = -1;
 
+#if defined(__x86_64__)
+// The levels of the x86-64 psABI, by CPUID and by what the system saves of the registers (XCR0). libgcc's
+// __builtin_cpu_supports knows them, too, with 5 kB of names of processors, and runs before main.
+int x86_level() {
+  constexpr unsigned kV2 = bit_SSE3 | bit_SSSE3 | bit_CMPXCHG16B | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT;
+  constexpr unsigned kV3 = bit_FMA | bit_MOVBE | bit_OSXSAVE | bit_AVX | bit_F16C;
+  constexpr unsigned kV3Extended = bit_BMI | bit_AVX2 | bit_BMI2;
+  constexpr unsigned kV4 = bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
+  constexpr unsigned kAvxState = 0x6, kAvx512State = 0xe6;
+  unsigned a = 0, b = 0, c = 0, d = 0, features = 0, extended = 0, more = 0;
+  if (__get_cpuid(1, &a, &b, &features, &d) == 0 || (features & kV2) != kV2) return 1;
+  if (__get_cpuid(0x80000001, &a, &b, &more, &d) == 0 || (more & bit_LAHF_LM) == 0) return 1;
+  if ((features & kV3) != kV3 || (more & bit_LZCNT) == 0) return 2;
+  if (__get_cpuid_count(7, 0, &a, &extended, &c, &d) == 0 || (extended & kV3Extended) != kV3Extended) return 2;
+  unsigned state = 0, high = 0;
+  asm("xgetbv" : "=a"(state), "=d"(high) : "c"(0));
+  if ((state & kAvxState) != kAvxState) return 2;
+  return (extended & kV4) == kV4 && (state & kAvx512State) == kAvx512State ? 4 : 3;
+}
+#endif
+
+// Leaf 7 of CPUID: `a` of its first subleaf, `c` of the one before.
+struct Extended {
+  unsigned first_a = 0, c = 0;
+};
+Extended extended_features() {
+  Extended e;
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &e.c, &d) == 0 || a < 1) return e;
+  static_cast<void>(__get_cpuid_count(7, 1, &e.first_a, &b, &c, &d));
+#endif
+  return e;
+}
+
 // The highest level that the processor runs.
 int machine_level() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  SCONCE_CHECK(__builtin_cpu_supports("x86-64-v2"), "this machine has no SSE4.2 (x86-64-v2), which Sconce needs");
-  int level = 2;
-  if (__builtin_cpu_supports("x86-64-v3")) level = 3;
-  if (__builtin_cpu_supports("x86-64-v4")) level = 4;
+  const int level = x86_level();
+  SCONCE_CHECK(level >= 2, "this machine has no SSE4.2 (x86-64-v2), which Sconce needs");
   return level;
 #else
   return kHighestCpuLevel;  // every aarch64 has NEON and fused multiply-add; SIMD128 was asked for by whoever compiled
@@ -56,6 +91,17 @@ void set_deterministic(bool on) {
   __atomic_store_n(&deterministic, on ? 1 : 0, __ATOMIC_RELAXED);
   detail::find_cpu_level();
 }
+
+bool cpu_has_avx2() {
+#if defined(__x86_64__)
+  return x86_level() >= 3;
+#else
+  return false;
+#endif
+}
+bool cpu_has_avx512_bf16() { return (extended_features().first_a & 1u << 5) != 0; }
+bool cpu_has_avx512_vnni() { return (extended_features().c & 1u << 11) != 0; }
+bool cpu_has_avx_vnni() { return (extended_features().first_a & 1u << 4) != 0; }
 
 bool cpu_has_dot_product() {
 #if defined(__aarch64__) && defined(__linux__)

@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/base/weak.h"
+#include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/gemm/gemm_bf16.h"
 #include "sconce/kernels/cpu/gemm/gemm_by_lanes.h"
@@ -556,7 +557,8 @@ const MatrixKernels& matrix_kernels(int level) {
   SCONCE_CHECK(level >= kLowestCpuLevel && level <= kHighestCpuLevel,
                "matrix_kernels: expected a level from {} to {}, got {}", kLowestCpuLevel, kHighestCpuLevel, level);
 #if SCONCE_CPU_LEVELS >= 3
-  if (level == 4 && __builtin_cpu_supports("avx512bf16")) return with_bf16;
+  static const bool has_bf16 = cpu_has_avx512_bf16();
+  if (level == 4 && has_bf16) return with_bf16;
 #endif
   return all_kernels[level - kLowestCpuLevel];
 }

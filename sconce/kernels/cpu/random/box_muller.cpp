@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sconce/base/export.h"
+#include "sconce/kernels/cpu/engine/cpu_features.h"
 
 namespace sconce::rng {
 namespace {
@@ -85,7 +86,7 @@ __attribute__((target("avx2,fma"))) void transform_avx2(float* block, float mean
 
 void box_muller(float* block, float mean, float std) {
 #ifdef __x86_64__
-  static const bool vectors = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool vectors = cpu_has_avx2();
   if (vectors) return transform_avx2(block, mean, std);
 #endif
   transform_portable(block, mean, std);

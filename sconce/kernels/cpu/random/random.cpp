@@ -7,6 +7,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/export.h"
+#include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/kernels/cpu/random/random_bulk.h"
 #include "sconce/kernels/cpu/random/random_fill.h"
 #include "sconce/kernels/draw.h"
@@ -188,7 +189,7 @@ __attribute__((target("fma"))) void scale_fast(double* values, int64_t n, T widt
 template <class T>
 void scale(double* values, int64_t n, T width, T low) {
 #ifdef __x86_64__
-  static const bool fast = __builtin_cpu_supports("fma");
+  static const bool fast = cpu_has_avx2();
   if (fast) return scale_fast(values, n, width, low);
 #endif
   scale_loop(values, n, width, low);

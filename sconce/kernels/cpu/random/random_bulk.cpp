@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "sconce/base/export.h"
+#include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/tensor/generator_state.h"
 
 // Vectors are results of functions that are always inlined: how they would be returned does not matter. (They are
@@ -129,7 +130,7 @@ __attribute__((target("avx2"))) void fill_fast(Twister& twister, int64_t limit, 
 template <class T>
 auto fill_function() {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) return fill_fast<T>;
+  if (cpu_has_avx2()) return fill_fast<T>;
 #endif
   return fill_plain<T>;
 }
