@@ -16,6 +16,12 @@ add_custom_command(OUTPUT ${small_sources} COMMAND ${opgen} --small
                    DEPENDS ${op_tables} ${operator_lists} ${operator_names} ${opgen_sources} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                    COMMENT "Generating operators of small libraries" VERBATIM)
 
+# Tables for unwinding that are right at calls: cmake/call_unwinding/as.
+set(small_tables)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND EXISTS /usr/bin/as)
+  set(small_tables "-B${PROJECT_SOURCE_DIR}/cmake/call_unwinding/")
+endif()
+
 # small_objects(NAME SOURCE...): the object library sconce_small_<name>.
 function(small_objects name)
   set(target sconce_small_${name})
@@ -23,7 +29,7 @@ function(small_objects name)
   target_link_libraries(${target} PRIVATE sconce_common)
   target_include_directories(${target} SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")
   target_compile_definitions(${target} PRIVATE SCONCE_BUILDING SCONCE_SMALL)
-  target_compile_options(${target} PRIVATE ${SCONCE_LIBRARY_FLAGS} -Os)
+  target_compile_options(${target} PRIVATE ${SCONCE_LIBRARY_FLAGS} -Os ${small_tables})
   if(NOT name STREQUAL "operators")
     target_compile_options(${target} PRIVATE -fno-asynchronous-unwind-tables)
   endif()
