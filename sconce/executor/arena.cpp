@@ -9,9 +9,12 @@ size_t lay_out(std::span<Lifetime> buffers) {
   constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
   const auto rounded = [](size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
   std::vector<Lifetime*> order;
-  for (Lifetime& b : buffers) order.push_back(&b);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Lifetime* a, const Lifetime* b) { return a->bytes > b->bytes; });
+  order.reserve(buffers.size());
+  // The largest first, and in their order where they are equal; as they are placed below, in quadratic time.
+  for (Lifetime& b : buffers)
+    order.insert(std::upper_bound(order.begin(), order.end(), &b,
+                                  [](const Lifetime* x, const Lifetime* y) { return x->bytes > y->bytes; }),
+                 &b);
   size_t total = 0;
   std::vector<Lifetime*> placed;  // by offset
   for (Lifetime* b : order) {

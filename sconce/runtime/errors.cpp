@@ -1,4 +1,5 @@
 // Errors of scripts: tracebacks and messages.
+#include "sconce/base/weak.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/types/class_info.h"
@@ -59,8 +60,20 @@ void append_frames(std::vector<ShownFrame>& frames, const Code& code, const Inst
   frames.push_back({function, site->range});
 }
 
+std::vector<ShownFrame> frames_of(const Execution& ex) {
+  std::vector<ShownFrame> frames;
+  for (const Frame& f : ex.frames) append_frames(frames, *f.code, f.pc);
+  if (ex.code) append_frames(frames, *ex.code, ex.pc);
+  return frames;
+}
+
+}  // namespace
+
 // The code that ran, and, where that is an archive's, the code that people wrote.
-std::string traceback(const std::vector<ShownFrame>& frames) {
+SCONCE_WEAK std::string traceback_of(const Execution& ex, Range& at) {
+  const std::vector<ShownFrame> frames = frames_of(ex);
+  if (!frames.empty()) at = frames.back().at;
+  if (const Range original = at.original()) at = original;
   std::string ran, written;
   for (const ShownFrame& f : frames) {
     ran += f.at.highlight(f.function);
@@ -72,22 +85,15 @@ std::string traceback(const std::vector<ShownFrame>& frames) {
          "\nTraceback of TorchScript, original code (most recent call last):\n" + written;
 }
 
-std::vector<ShownFrame> frames_of(const Execution& ex) {
-  std::vector<ShownFrame> frames;
-  for (const Frame& f : ex.frames) append_frames(frames, *f.code, f.pc);
-  if (ex.code) append_frames(frames, *ex.code, ex.pc);
-  return frames;
-}
+namespace {
 
 void release_frame(const Code& code, Slot* base) {
   for (const uint32_t r : code.owned) release_slot(base[r]);
 }
 
 ScriptError script_error(const Execution& ex, const Reason& reason) {
-  const std::vector<ShownFrame> frames = frames_of(ex);
-  std::string text = "The following operation failed in the TorchScript interpreter.\n" + traceback(frames);
-  Range at = frames.empty() ? Range() : frames.back().at;
-  if (const Range original = at.original()) at = original;
+  Range at;
+  std::string text = "The following operation failed in the TorchScript interpreter.\n" + traceback_of(ex, at);
   text += (reason.exception_class.empty() ? "RuntimeError" : reason.exception_class) + ": " + reason.text;
   text += '\n';
   return ScriptError(reason.kind, std::move(text), reason.text, reason.exception_class, at);
@@ -95,9 +101,11 @@ ScriptError script_error(const Execution& ex, const Reason& reason) {
 
 // The error of the script. That there is no memory needs no traceback, which would need some.
 std::exception_ptr error_to_tell(const Execution& ex, const std::exception_ptr& error) {
+#ifndef SCONCE_SMALL
   // The error of a region of the function itself is that of the function.
-  const bool said = ex.code && ex.frames.empty() && ex.pc->op == Opcode::run_region && is<ScriptError>(error);
-  if (said || is<std::bad_alloc>(error)) return error;
+  if (ex.code && ex.frames.empty() && ex.pc->op == Opcode::run_region && is<ScriptError>(error)) return error;
+#endif
+  if (is<std::bad_alloc>(error)) return error;
   try {
     return std::make_exception_ptr(script_error(ex, reason_of(error)));
   } catch (...) {

@@ -36,6 +36,8 @@ ir::Function& method_of(CallSite& site, const Slot& self);
 
 // a < b for instances of a script class, by its __lt__. Throws Error when it has none that fits.
 bool object_less(const Value& a, const Value& b);
+// The traceback of an error, and in `at` the place of what failed.
+std::string traceback_of(const Execution& ex, Range& at);
 // The source lines that this thread's script is in, innermost last; empty outside of scripts.
 std::string current_lines();
 

@@ -109,8 +109,13 @@ void List::reverse() {
 }
 
 Ref<List> List::copy() const {
-  Ref<List> list = make_ref<List>(element_);
-  list->items_ = items_;
+  Ref<List> list = make_ref<List>(element_);  // which stores the same kind
+  std::visit(
+      [&](const auto& items) {
+        using Items = std::decay_t<decltype(items)>;
+        std::get<Items>(list->items_) = Items(items);
+      },
+      items_);
   return list;
 }
 

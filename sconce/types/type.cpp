@@ -337,8 +337,9 @@ TypePtr union_type(ListRef<TypePtr> members) {
   if (kept.size() == 1) return kept[0];
   if (kept.size() == 2 && kept[0]->is(TypeKind::none)) return optional_type(kept[1]);
   if (kept.size() == 2 && kept[1]->is(TypeKind::none)) return optional_type(kept[0]);
-  std::stable_sort(kept.begin(), kept.end(), comes_before);
-  return TypeTable::get().intern(TypeKind::union_, kept);
+  std::vector<TypePtr> sorted;
+  for (TypePtr t : kept) sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), t, comes_before), t);
+  return TypeTable::get().intern(TypeKind::union_, sorted);
 }
 
 TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields) {

@@ -247,7 +247,8 @@ ZipReader::ZipReader(FileBytesPtr file) : file_(std::move(file)) {
                file_->name());
   SCONCE_CHECK(entry.at() == directory.end, "{}: the zip directory does not end where the end record begins",
                file_->name());
-  std::sort(places.begin(), places.end());
+  std::make_heap(places.begin(), places.end());  // a heap's sort is a fifth of std::sort's code
+  std::sort_heap(places.begin(), places.end());
   for (size_t i = 1; i < places.size(); ++i) {
     SCONCE_CHECK(places[i].first >= places[i - 1].second, "{}: records overlap", file_->name());
   }

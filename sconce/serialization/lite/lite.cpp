@@ -195,7 +195,9 @@ Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options) {
   const BudgetScope scope(load_budget(*records.zip().file(), options.limits));
   Archive archive;
   archive.version = records.version();
+#ifndef SCONCE_SMALL  // whose interface does not show them
   archive.extra_files = extra_files(records);
+#endif
   archive.unit = std::make_shared<ir::CompilationUnit>();
   lite::Types types(*archive.unit, records.name());
   lite::Context constants(records, types, "bytecode/", false, options);

@@ -27,7 +27,9 @@ Value make_opaque(std::string_view class_name, Value arguments) {
 
 Value make_opaque_class(std::string_view class_name) { return make_opaque(class_name, Value()); }
 
+#ifndef SCONCE_SMALL
 bool is_opaque(const Value& v) { return v.is_tuple() && v.to_tuple().named_type == opaque_type(); }
+#endif
 
 std::string describe_opaque(const Value& v) {
   return (opaque_arguments(v).is_none() ? "class '" : "object of class '") + opaque_class_name(v) + "'";

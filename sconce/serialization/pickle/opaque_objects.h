@@ -17,7 +17,11 @@ namespace sconce {
 Value make_opaque_class(std::string_view class_name);
 Value make_opaque(std::string_view class_name, Value arguments);
 
+#ifdef SCONCE_SMALL  // whose readers make none
+constexpr bool is_opaque(const Value&) { return false; }
+#else
 SCONCE_API bool is_opaque(const Value& v);
+#endif
 // "object of class 'argparse.Namespace'", "class 'torch.optim.adam.Adam'"
 SCONCE_API std::string describe_opaque(const Value& v);
 

@@ -55,7 +55,13 @@ Tensor with_math_bits(Tensor t, const Args& args, size_t at) {
     if (!on.to_bool()) return;
     SCONCE_CHECK(static_cast<size_t>(t.numel()) <= t.storage()->nbytes / t.item_size(),
                  "a tensor that is not conjugated yet has more elements than its storage");
-    t = call_op(bit == "conj" ? "aten::conj_physical" : "aten::neg", {t}).at(0).to_tensor();
+    // By its record: a call by name would bring the matching of overloads along.
+    const std::string_view name = bit == "conj" ? "aten::conj_physical" : "aten::neg";
+    const Op* op = find_op(name);
+    SCONCE_CHECK_AS(not_implemented, op, "a tensor has the bit '{}', which needs the operator {}", bit, name);
+    Value argument = t, result;
+    op->call_boxed(&argument, &result);
+    t = result.to_tensor();
   });
   return t;
 }
@@ -71,18 +77,24 @@ Value rebuild_tensor(const Args& args, PickleContext&) {
 // With the dtype named, over bytes.
 Value rebuild_tensor_v3(const Args& args, PickleContext&) {
   need(args, 7, 8);
+#ifdef SCONCE_SMALL
+  SCONCE_CHECK_AS(not_implemented, !args[6].is_string(), "tensors of {} are not supported", args[6].to_string_ref());
+#else
   if (args[6].is_string()) return make_foreign(args[6].to_string_ref(), need_tuple(args[2]));
+#endif
   const DType dtype = dtype_from_number(args[6].to_int());
   SCONCE_CHECK(dtype != DType::bool_, "a tensor of bools needs a BoolStorage");
   return with_grad(with_math_bits(geometry(args[0].to_tensor(), dtype, args[1], args[2], args[3]), args, 7), args[4]);
 }
 
+#ifndef SCONCE_SMALL
 // (dtype, size, stride, requires_grad)
 Value rebuild_meta_tensor(const Args& args, PickleContext&) {
   need(args, 4, 4);
   return empty_strided_tensor(ints_of(args[1]), ints_of(args[2]), dtype_from_number(args[0].to_int()),
                               parse_device("meta"));
 }
+#endif
 
 // (tensor, requires_grad, hooks[, state])
 Value rebuild_parameter(const Args& args, PickleContext&) {
@@ -159,6 +171,7 @@ Value named_layout(const Args& args, PickleContext&) {
   return name;
 }
 
+#ifndef SCONCE_SMALL
 // (constructor, class, args, state): a tensor of a class of its own, or one with attributes, which are not kept.
 Value rebuild_from_type(const Args& args, PickleContext& context) {
   need(args, 4, 4);
@@ -169,6 +182,7 @@ Value rebuild_from_type(const Args& args, PickleContext& context) {
                inner->name);
   return inner->make(args[2].to_tuple().items, context);
 }
+#endif
 
 // A list of `element` from a pickled one.
 Value typed_list(const Value& plain, TypePtr element) {
@@ -207,6 +221,7 @@ Value ordered_dict(const Args& args, PickleContext&) {
   return dict;
 }
 
+#ifndef SCONCE_SMALL
 // collections.Counter({key: count})
 Value counter(const Args& args, PickleContext&) {
   need(args, 0, 1);
@@ -219,6 +234,7 @@ Value set(const Args& args, PickleContext&) {
   need(args, 0, 1);
   return args.empty() ? Value(make_ref<List>(any_type())) : typed_list(args[0], any_type());
 }
+#endif
 
 Value complex_number(const Args& args, PickleContext&) {
   need(args, 2, 2);
@@ -267,8 +283,6 @@ constexpr PickleConstructor kConstructors[] = {
     {"torch._utils", "_rebuild_qtensor", rebuild_quantized},
     {"torch._utils", "_rebuild_sparse_tensor", rebuild_sparse},
     {"torch._utils", "_rebuild_sparse_csr_tensor", rebuild_sparse},
-    {"torch._utils", "_rebuild_meta_tensor_no_storage", rebuild_meta_tensor},
-    {"torch._tensor", "_rebuild_from_type_v2", rebuild_from_type},
     {"torch.serialization", "_get_layout", named_layout},
     {"torch.jit._pickle", "build_intlist", build_list<int_type>},
     {"torch.jit._pickle", "build_doublelist", build_list<float_type>},
@@ -276,9 +290,6 @@ constexpr PickleConstructor kConstructors[] = {
     {"torch.jit._pickle", "build_tensorlist", build_list<tensor_type>},
     {"torch.jit._pickle", "restore_type_tag", restore_type_tag},
     {"collections", "OrderedDict", ordered_dict},
-    {"collections", "Counter", counter},
-    {"builtins", "set", set},
-    {"builtins", "frozenset", set},
     {"builtins", "complex", complex_number},
     {"builtins", "bytearray", encoded},
     {"builtins", "bytes", encoded},
@@ -288,6 +299,13 @@ constexpr PickleConstructor kConstructors[] = {
     {"torch", "Tensor", nullptr},
     {"torch.nn.parameter", "Parameter", nullptr},
     {"torch.nn.parameter", "Buffer", nullptr},
+#ifndef SCONCE_SMALL  // what only torch.save writes
+    {"torch._utils", "_rebuild_meta_tensor_no_storage", rebuild_meta_tensor},
+    {"torch._tensor", "_rebuild_from_type_v2", rebuild_from_type},
+    {"collections", "Counter", counter},
+    {"builtins", "set", set},
+    {"builtins", "frozenset", set},
+#endif
 };
 
 struct QuantizedStorage {

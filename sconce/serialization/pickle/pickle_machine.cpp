@@ -440,12 +440,14 @@ void PickleMachine::persistent() {
   // Legacy files have the Python source of a pickled module's class beside it: (module, class, file, source).
   const bool is_module = parts.size() == 4 && parts[0].is_string() && parts[0].to_string_ref() == "module";
   if (is_module && is_opaque(parts[1])) return push(make_opaque_class(opaque_class_name(parts[1])));
+#ifndef SCONCE_SMALL
   const bool is_packaged = parts.size() == 4 && parts[0].is_string() && parts[0].to_string_ref() == "reduce_package";
   if (is_packaged && is_opaque(parts[2]) && parts[3].is_tuple()) {
     Item made{context_.packaged(opaque_class_name(parts[2]), parts[3]), 1, 1, false};
     add_part(made, item);
     return push_item(std::move(made));
   }
+#endif
   if (parts.size() < 5 || !parts[0].is_string() || parts[0].to_string_ref() != "storage" || !parts[1].is_string() ||
       !(parts[2].is_string() || parts[2].is_int()) || !parts[4].is_int()) {
     wrong("a persistent id must be ('storage', class, key, location, count)");

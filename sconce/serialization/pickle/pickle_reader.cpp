@@ -18,9 +18,11 @@ Value PickleContext::fit(const Value& v, TypePtr type) {
   return fitter_->fit(v, type);
 }
 
+#ifndef SCONCE_SMALL
 Value PickleContext::packaged(const std::string& function, const Value& arguments) {
   return make_opaque(function, arguments);
 }
+#endif
 
 Value PickleContext::member(TypePtr type, const Value& value) {
   SCONCE_CHECK(type->is(TypeKind::enum_), "'{}' cannot be called", type->name());

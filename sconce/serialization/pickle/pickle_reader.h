@@ -41,11 +41,15 @@ class SCONCE_API PickleContext {
   virtual Value fit(const Value& v, TypePtr type);
   // NEWOBJ, then BUILD with `state`: an object of the class.
   virtual Value build(TypePtr class_type, Value state) = 0;
+#ifdef SCONCE_SMALL  // lite archives have no classes but their own
+  static constexpr bool keeps_opaque() { return false; }
+#else
   // Whether objects of unknown classes become records (opaque_objects.h); otherwise they are an error.
   virtual bool keeps_opaque() const { return false; }
   // BINPERSID of a torch.package: ("reduce_package", id, function, arguments). An opaque object, unless the context
   // knows the function.
   virtual Value packaged(const std::string& function, const Value& arguments);
+#endif
   // Whether values may be shared without limit: for readers that look at a shared part once.
   virtual bool shares_freely() const { return false; }
   // REDUCE of a class: the member of the enum that has the value. Throws Error.

@@ -21,7 +21,9 @@ Value make_foreign(std::string_view dtype, Value size) {
   return make_ref<Tuple>(std::move(items), foreign_type());
 }
 
+#ifndef SCONCE_SMALL
 bool is_special_tensor(const Value& v) { return v.is_tuple() && v.to_tuple().named_type == foreign_type(); }
+#endif
 
 std::string describe_special_tensor(const Value& v) {
   const std::vector<Value>& parts = v.to_tuple().items;

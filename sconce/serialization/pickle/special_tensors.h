@@ -12,7 +12,11 @@ namespace sconce {
 // ForeignTensor(dtype, size): of a dtype that Sconce does not have.
 Value make_foreign(std::string_view dtype, Value size);
 
+#ifdef SCONCE_SMALL  // whose readers refuse them
+constexpr bool is_special_tensor(const Value&) { return false; }
+#else
 SCONCE_API bool is_special_tensor(const Value& v);
+#endif
 // "tensor of float8_e5m2fnuz (8,)"
 SCONCE_API std::string describe_special_tensor(const Value& v);
 
