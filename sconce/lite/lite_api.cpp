@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/error_class.h"
+#include "sconce/base/function_ref.h"
 #include "sconce/base/thread_exit.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/lite/host.h"
@@ -95,8 +96,7 @@ sconce_lite_status status_of(const Error& e, bool loads) {
   return e.message().find(kMissing) != std::string::npos ? SCONCE_LITE_NOT_SELECTED : SCONCE_LITE_BAD_MODEL;
 }
 
-template <class F>
-sconce_lite_status guarded(bool loads, F&& body) noexcept {
+sconce_lite_status guarded(bool loads, FunctionRef<void()> body) noexcept {
   try {
     try {
       body();
@@ -347,6 +347,7 @@ sconce_lite_status sconce_lite_load(const void* bytes, size_t size, unsigned fla
     need(out, "out");
     if (flags & ~unsigned{SCONCE_LITE_COPY | SCONCE_LITE_TRUST}) invalid("there are no flags {} of loads", flags);
     check_processor();
+    take_small_blocks();
     auto* begin = static_cast<std::byte*>(const_cast<void*>(bytes));
     // A tensor that a program writes to in place, its own weights too, must not lie in memory that may be constant.
     const FileBytesPtr file = flags & SCONCE_LITE_COPY
@@ -379,6 +380,7 @@ sconce_lite_status sconce_lite_run(sconce_lite_model* model, size_t method, cons
     need(result, "result");
     if (method >= model->model.methods.size()) invalid("the model has no method {}", method);
     if (count > 0) need(arguments, "arguments");
+    const RunBlocks blocks;
     std::vector<Value> args;
     args.reserve(count + 1);
     for (size_t i = 0; i < count; ++i) args.push_back(value_from(arguments[i], 0));

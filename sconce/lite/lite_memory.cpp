@@ -1,6 +1,6 @@
 // The allocator of lite libraries (tensor/memory/allocator.h): blocks of up to 1 KiB are carved from slabs and kept
 // in lists, larger ones are the arena's of the method that runs (run_arena.h) or the host's. Nothing else asks for
-// memory of tensors, and no list holds more than what was in use at one time.
+// memory of tensors, and no list holds more than what was in use at one time. What is no tensor: lite_new.cpp.
 #include <atomic>
 #include <bit>
 #include <cstdlib>
@@ -29,10 +29,14 @@ bool set_host(const sconce_lite_host& host) noexcept {
 
 const sconce_lite_host& host() noexcept { return the_host; }
 
-void* take_memory(size_t bytes) {
+void* try_memory(size_t bytes) noexcept {
   has_blocks.store(true, std::memory_order_release);
-  void* p = the_host.allocate ? the_host.allocate(bytes, 64, the_host.context)
-                              : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  return the_host.allocate ? the_host.allocate(bytes, 64, the_host.context)
+                           : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+void* take_memory(size_t bytes) {
+  void* p = try_memory(bytes);
   if (!p) fail("not enough memory: tried to allocate {} bytes", bytes);
   return p;
 }

@@ -23,7 +23,8 @@ struct Locked {
 };
 
 constexpr uint32_t kForever = ~uint32_t{0};
-constexpr int kMostPlans = 4;  // of a method whose runs differ; then the host is asked for every block
+constexpr size_t kMostPassed = 16;  // of the noted run, that a later one may leave out between two blocks
+constexpr int kMostPlans = 4;       // of a method whose runs differ; then the host is asked for every block
 
 }  // namespace
 
@@ -59,6 +60,7 @@ Arena::~Arena() {
 
 void Arena::begin() {
   if (state_ == State::noted) lay_out();
+  if (state_ == State::laid_out) settle();
   // Blocks of an older plan may still live: its memory is theirs, and a new plan waits for them.
   const bool may_note = live_.empty() && replans_ < kMostPlans;
   if ((state_ == State::none || (state_ == State::planned && differs_)) && may_note) {
@@ -77,29 +79,38 @@ void Arena::begin() {
 void Arena::end(bool succeeded) noexcept {
   if (state_ != State::noting) return;
   state_ = succeeded ? State::noted : State::none;
-  if (succeeded) return;
+  if (succeeded) try {
+      return lay_out();
+    } catch (...) {
+      return;  // there was no memory for it: the next run tries again
+    }
   plan_.clear();
   ++plan_number_;
   --replans_;
 }
 
+// Results live until the next run, so what lives now may be one.
 void Arena::lay_out() {
   std::vector<executor::Lifetime> buffers;
-  for (Planned& p : plan_) {
-    // What still lives now is neither a result nor of the run itself.
-    if (!p.lives) buffers.push_back({p.bytes, p.first, p.last});
-  }
+  buffers.reserve(plan_.size());
+  for (const Planned& p : plan_) buffers.push_back({p.bytes, p.first, p.last});
   const size_t total = executor::lay_out(buffers);
+  live_.reserve(plan_.size());
   char* memory = total == 0 ? nullptr : static_cast<char*>(take_memory(total));
   if (memory_) give_memory(memory_);
   memory_ = memory;
   bytes_ = total;
-  size_t at = 0;
+  for (size_t i = 0; i < plan_.size(); ++i) plan_[i].offset = buffers[i].offset;
+  live_.clear();
+  state_ = State::laid_out;
+}
+
+// What still lives before the next run was no result, and is not the run's: it stays where it is.
+void Arena::settle() noexcept {
   for (Planned& p : plan_) {
-    p.offset = p.lives ? -1 : buffers[at++].offset;
+    if (p.lives) p.offset = -1;
     p.lives = false;
   }
-  live_.clear();
   ++plan_number_;
   state_ = State::planned;
 }
@@ -115,19 +126,28 @@ bool Arena::is_free(const Planned& p) const noexcept {
 void* Arena::take(size_t bytes, Ticket& ticket) noexcept {
   if (state_ == State::noting) {
     ++outside_;
-    if (plan_.size() == plan_.capacity()) try {
+    if (plan_.size() == plan_.capacity()) {
+      active_arena = nullptr;  // the plan itself is no block of the run
+      try {
         plan_.reserve(2 * plan_.size());
       } catch (...) {
+        active_arena = this;
         return nullptr;  // not noted: the next run differs from the plan
       }
+      active_arena = this;
+    }
     plan_.push_back({bytes, now_++, kForever, -1, true});
     ticket = {number_, plan_number_, static_cast<int32_t>(plan_.size()) - 1};
     return nullptr;
   }
   if (state_ != State::planned) return nullptr;
-  const size_t n = next_++;
-  Planned* p = n < plan_.size() ? &plan_[n] : nullptr;
-  if (!p || p->bytes != bytes || p->lives || (p->offset >= 0 && !is_free(*p)) || live_.size() == live_.capacity()) {
+  // Blocks that only the noted run took, for what is made once, are passed over.
+  size_t n = next_;
+  const size_t end = std::min(plan_.size(), next_ + kMostPassed);
+  while (n < end && plan_[n].bytes != bytes) ++n;
+  Planned* p = n < end ? &plan_[n] : nullptr;
+  next_ = p ? n + 1 : next_;
+  if (!p || p->lives || (p->offset >= 0 && !is_free(*p)) || live_.size() == live_.capacity()) {
     differs_ = true;
     ++outside_;
     return nullptr;

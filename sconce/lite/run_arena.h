@@ -3,10 +3,11 @@
 //
 // Note [Arenas]
 // In the first run of a method every block of more than 1 KiB is taken from the host, and its size, the moment it was
-// taken and the moment it was given back are noted. Before the second run the blocks are laid out (executor/arena.h),
+// taken and the moment it was given back are noted. At its end the blocks are laid out (executor/arena.h),
 // so that those that live at the same time do not overlap, in one block of the host: the arena. From then on the nth
-// block of a run is at its planned place, if it has the planned size and nothing that lives lies there; what differs
-// (a branch that data decides, other sizes of arguments) takes memory of the host, and the next run is noted anew.
+// block of a run is at its planned place, if it has the planned size and nothing that lives lies there (what the first
+// run took for things that are made once is passed over); what differs (a branch that data decides, other sizes of
+// arguments) takes memory of the host, and the next run is noted anew.
 // Results of a run live until the next; what a run keeps for longer (attributes of the model) has no place in the
 // arena.
 #pragma once
@@ -50,10 +51,11 @@ class Arena {
     bool lives = false;
   };
   void lay_out();
+  void settle() noexcept;
   void free(int32_t block) noexcept;
   bool is_free(const Planned& p) const noexcept;
 
-  enum class State : uint8_t { none, noting, noted, planned } state_ = State::none;
+  enum class State : uint8_t { none, noting, noted, laid_out, planned } state_ = State::none;
   std::vector<Planned> plan_;
   std::vector<int32_t> live_;  // numbers of those that live
   char* memory_ = nullptr;

@@ -51,8 +51,8 @@ SCONCE_LITE_API const char* sconce_lite_last_exception(void);
 /* ---- what the program brings ---- */
 
 typedef struct sconce_lite_host {
-  /* Memory of tensors: `bytes` bytes at a multiple of `alignment` (a power of two), null when there are none. Any
-   * thread that runs a model calls it. Null: malloc. */
+  /* Memory of tensors and of all else: `bytes` bytes at a multiple of `alignment` (a power of two), null when there are
+   * none. Any thread that runs a model calls it. Null: malloc. */
   void* (*allocate)(size_t bytes, size_t alignment, void* context);
   void (*release)(void* memory, void* context);
   /* Calls task(argument, i) for each i in [0, count), on as many threads as it likes, and returns when all are done.
