@@ -22,7 +22,7 @@ find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 target_link_libraries(sconce-program PRIVATE PNG::PNG JPEG::JPEG)
 # What takes time when it runs is in the library.
-target_compile_options(sconce-program PRIVATE -O1)
+target_compile_options(sconce-program PRIVATE -O1 ${SCONCE_NO_COLLECTIONS})
 include(cmake/graph_page.cmake)
 target_sources(sconce-program PRIVATE ${page_source})
 target_include_directories(sconce-program PRIVATE "${PROJECT_SOURCE_DIR}/cli/sconce")

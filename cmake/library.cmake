@@ -253,6 +253,7 @@ if(testing_sources)
   add_library(sconce_testing STATIC ${testing_sources} ${SCONCE_GENERATED_TESTING})
   target_link_libraries(sconce_testing PUBLIC sconce_common)
   target_compile_definitions(sconce_testing PRIVATE SCONCE_BUILDING)
+  target_compile_options(sconce_testing PRIVATE ${SCONCE_NO_COLLECTIONS})
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/testing/source_tree.cpp" PROPERTIES
     COMPILE_DEFINITIONS "SCONCE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
   target_include_directories(sconce_testing SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")

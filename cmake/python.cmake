@@ -95,7 +95,7 @@ foreach(python IN LISTS pythons)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/python/src" "${PROJECT_SOURCE_DIR}/cli/sconce")
   target_link_libraries(${target} PRIVATE sconce)
   # Objects of Python are cast to each other; slots that a type lacks stay null.
-  target_compile_options(${target} PRIVATE -Wno-missing-field-initializers -Wno-cast-function-type)
+  target_compile_options(${target} PRIVATE -Wno-missing-field-initializers -Wno-cast-function-type ${SCONCE_NO_COLLECTIONS})
   target_compile_definitions(${target} PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
   # Most sources hold tensors as objects of Python: 2.3 s a file without this, 1.6 with it, for each of the versions.
   target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/sconce/base/pch.h"
