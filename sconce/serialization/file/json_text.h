@@ -13,8 +13,9 @@ namespace sconce {
 // JSON.
 template <class Sax>
 bool parse_json_text(std::string_view text, Sax* sax) {
-  auto input = nlohmann::detail::input_adapter(text.begin(), text.end());
-  return nlohmann::detail::parser<nlohmann::json, decltype(input)>(std::move(input), nullptr, true)
+  using Input = decltype(nlohmann::detail::input_adapter(text.begin(), text.end()));
+  return nlohmann::detail::parser<nlohmann::json, Input>(nlohmann::detail::input_adapter(text.begin(), text.end()),
+                                                         nullptr, true)
       .sax_parse(sax, true);
 }
 
