@@ -6,8 +6,8 @@
 // thread that has answered a request itself (Note [Short calls]: then no instance wants the processor) looks for the
 // next one for kTime,
 // - while processors are left for the client and for instances: it ends as soon as more than half of them have threads
-//   that serve clients and are awake, at work or looking. (One that looked on beside another at work left the client
-//   half a processor: at half of the capacity, that doubled the latency of one request in a hundred.)
+//   that serve clients and are awake, at work or looking. (One that looks on beside another at work leaves a client
+//   on the same two processors half of one.)
 // - if it was not in vain kMostMisses times before; then only once more in kRetryAfter times.
 #pragma once
 

@@ -16,7 +16,6 @@ struct CodeState {
   std::shared_ptr<FrameEntry> on_entry;  // by set_frame_entry(); null: frames of this code are of no interest
   Owned answering;                       // by the frame hook: code that returns what a callback came to
   std::string again;                     // of resume code: the break that it begins with, which was counted before
-  bool resumes = false;                  // it is the rest of a function behind a break
   PyCodeObject* original = nullptr;      // of emitted code: the program's, which lives while this one runs
   bool met = false;                      // the newcomers' callback has decided
 };

@@ -184,13 +184,6 @@ void raise_unsupported(const GraphBreak& b) {
 
 }  // namespace
 
-// The next item of an iterator from outside is asked for, or an iterator of it.
-static bool is_of_iterator(const Break& b) {
-  const std::string_view what = b.detail;
-  return b.reason == Reason::unknown_object &&
-         (what.starts_with("the iterator ") || (what.starts_with("iteration over ") && what.ends_with("iterator")));
-}
-
 Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options) {
   if (reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags &
       (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
@@ -227,8 +220,6 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     if (stop_at < 0) reason = out.shown;
     if (stop_at < 0 || out.raised) counted = !out.raised;
     if (stop_at < 0 && !out.recorded && again_text(out.shown) == again) counted = false;
-    // A loop that goes on behind a break asks its iterator, which is the rest's by now: there is no graph to be broken.
-    if (stop_at < 0 && !out.recorded && kept != nullptr && kept->resumes && is_of_iterator(*out.why)) counted = false;
     stop_at = out.step;
   }
   Trace nothing;

@@ -278,7 +278,6 @@ class BreakWriter {
     }
     ResumeCode made = resume_code(*f.code, index, shape);
     const Owned code = interned_code(std::move(made.code));
-    code_state(reinterpret_cast<PyCodeObject*>(code.get())).resumes = true;
     if (&f == e_.frames.back() && index == f.at && !trace_.breaks.empty())
       code_state(reinterpret_cast<PyCodeObject*>(code.get())).again = again_text(trace_.breaks.back());
     if (made.closure.empty()) {
