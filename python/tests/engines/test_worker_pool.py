@@ -67,7 +67,7 @@ class Pool(unittest.TestCase):
     def test_a_request_is_run_again(self):
         pool = self.pool(self.long)
         killed = self.kill_soon(pool, 2)
-        n = 50_000_000  # about a second
+        n = 500_000_000  # a second and more: it has to run longer than a kill takes to come
         [answer] = pool.run_together([[numpy.array([n])]])
         self.assertEqual(answer[0].tolist(), [2 * n])
         self.assertGreater(len(killed), 0)

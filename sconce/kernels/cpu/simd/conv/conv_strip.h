@@ -1,5 +1,5 @@
-// Convolutions that make at most one vector of channels: a strip of pixels of one row, one accumulator each. Tiles of two
-// vectors have half of their registers idle there, and pay for their row pointers with every eighth pixel.
+// Convolutions that make at most one vector of channels: a strip of pixels of one row, one accumulator each. Tiles of
+// two vectors have half of their registers idle there, and pay for their row pointers with every eighth pixel.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
