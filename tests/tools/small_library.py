@@ -64,9 +64,12 @@ def main():
     size = library.stat().st_size
     check(size <= LARGEST, f"the library has {size} bytes, more than {LARGEST}")
 
-    run(compiler, "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Werror", f"-I{bundle}", ROOT / "tests/lite/use_lite.c",
-        library, f"-Wl,-rpath,{bundle}", "-pthread", "-o", work / "use_lite")
-    print(run(work / "use_lite", bundle / "model.ptl", 2, 4), end="")
+    run(sconce, "convert", ROOT / "tests/lite/many_blocks.py", work / "many.pt", "--module", "Net()", "--eval")
+    run(sconce, "bundle", work / "many.pt", "-o", work / "many", "--levels", "v2", "--parts", parts)
+    for used, program in ((bundle, work / "use_lite"), (work / "many", work / "use_many")):
+        run(compiler, "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Werror", f"-I{used}", ROOT / "tests/lite/use_lite.c",
+            used / "libsconce_lite.so", f"-Wl,-rpath,{used}", "-pthread", "-o", program)
+        print(run(program, used / "model.ptl", 2, 4), end="")
 
     # Dtypes that a library was not built for.
     run(sconce, "convert", ROOT / "tests/lite/other_dtypes.py", work / "calls.pt", "--module", "Net()", "--eval")
