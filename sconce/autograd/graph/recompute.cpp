@@ -13,6 +13,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/copy.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/libraries/backend_library.h"
 
@@ -47,6 +48,12 @@ const Op* again_of(const Op& op) {
 int64_t current_stream(Device device) {
   const DeviceQueries* queries = find_queries(device.type);
   return queries ? queries->streams.current(device) : 0;
+}
+
+// Parameters may be written before backward: a formula that does not read one (a norm's shift) has nothing against it.
+Value copy_of(const Value& parameter) {
+  const NoGrad off;
+  return Value(clone(parameter.to_tensor()));
 }
 
 // What nodes have in place of a result that was let go.
@@ -125,6 +132,10 @@ std::unique_ptr<Again> make_again(const Op& op, const Value* args, const Value* 
   auto how = std::make_unique<Again>();
   how->op = again;
   how->args.assign(args, args + given);
+  for (size_t i = 1; i < given; ++i) {
+    Value& v = how->args[i];
+    if (v.is_tensor() && v.to_tensor().defined() && v.to_tensor().requires_grad()) v = copy_of(v);
+  }
   for (size_t i = 1; i < made; ++i) {
     // Statistics that were not made: those of the module stand outside, and may change.
     if (!results[i].is_tensor() || results[i].to_tensor().numel() == 0) return nullptr;
