@@ -39,8 +39,8 @@ Function CompilationUnit::function(std::string_view name) const {
 
 std::vector<std::string> CompilationUnit::function_names() const { return impl_->program.function_names(); }
 
-Module CompilationUnit::build(std::string_view class_name, std::vector<Value> args, NamedValues kwargs) {
-  Value object = impl_->program.build_module(class_name, std::move(args), std::move(kwargs));
+Module CompilationUnit::build(std::string_view class_name, const std::vector<Value>& args, const NamedValues& kwargs) {
+  Value object = impl_->program.build_module(class_name, args, kwargs);
   return Module(impl_->program.shared_unit(), std::move(object));
 }
 

@@ -224,7 +224,7 @@ class SCONCE_API CompilationUnit {
   Module module(std::string_view class_name, T&&... args) {
     return build(class_name, {to_value(std::forward<T>(args))...}, {});
   }
-  Module build(std::string_view class_name, std::vector<Value> args, NamedValues kwargs = {});
+  Module build(std::string_view class_name, const std::vector<Value>& args, const NamedValues& kwargs = {});
   // A new instance of a script class.
   template <class... T>
   Object object(std::string_view class_name, T&&... args) const {

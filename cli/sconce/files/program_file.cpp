@@ -103,8 +103,8 @@ Value ProgramFile::build(const std::string& call) {
   bool found = false;
   for (const std::string& name : modules()) found |= name == made.callee;
   if (!found) throw UsageError(fmt::format("there is no module class '{}' in {}", made.callee, path_));
-  CallValues values = evaluate_arguments(program_, made, "--module");
-  return program_.build_module(made.callee, std::move(values.args), std::move(values.kwargs));
+  const CallValues values = evaluate_arguments(program_, made, "--module");
+  return program_.build_module(made.callee, values.args, values.kwargs);
 }
 
 std::vector<NamedFunction> ProgramFile::methods(const Value& module) {

@@ -27,11 +27,10 @@ inline void apply_factors(const Tensor& out, const Tensor& x, const ChannelFacto
   Dims sizes(static_cast<size_t>(x.dim()), 1);
   sizes[1] = x.size(1);
   const Tensor scale = view(contiguous(f.scale), sizes), shift = view(contiguous(f.shift), sizes);
-  Tensor to = out;
   if (out.dtype() == x.dtype())
-    addcmul_out(to, shift, x, scale);
+    addcmul_out(out, shift, x, scale);
   else
-    copy_(to, addcmul(shift, x, scale));
+    copy_(out, addcmul(shift, x, scale));
 }
 // Sums and factors of 16-bit floats are float32.
 inline DType norm_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }

@@ -1,5 +1,6 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
