@@ -1,12 +1,14 @@
-// mutate_lite COUNT SEED FILE...: COUNT broken forms of lite archives, each made by changing one of the FILEs where it
-// hurts (see mutate_archive.h), given to a lite library (hostile_lite.h). The library must neither crash nor hang: it
-// refuses the file, or runs it. The same arguments give the same inputs; one that fails is
-// written to failed.ptl. Linked to a libsconce_lite.so that was built for a selection.
+// mutate_lite [--seconds S] COUNT SEED FILE...: COUNT broken forms of lite archives, each made by changing one of the
+// FILEs where it hurts (see mutate_archive.h), given to a lite library (hostile_lite.h). The library must neither crash
+// nor hang: it refuses the file, or runs it, in S seconds of a processor (20). The same arguments give the same inputs;
+// one that fails is written to failed.ptl. Linked to a libsconce_lite.so that was built for a selection.
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -21,19 +23,26 @@ namespace {
 using namespace sconce::testing;
 
 constexpr size_t kPerProcess = 500;  // types live as long as the process: start afresh now and then
-constexpr unsigned kSeconds = 20;    // that one input may take
+constexpr unsigned kWait = 3600;     // seconds after which an input that does not compute waits for ever
 
 std::string input(const std::vector<ArchiveMutator>& archives, uint64_t seed, size_t number) {
   Random random(seed * 1'000'003 + number);
   return archives[random() % archives.size()].mutate(random);
 }
 
+// Ends this process when it has computed for that long (SIGPROF): a machine that is busy, or stopped, counts for nothing.
+void limit_processor_time(long seconds) {
+  const itimerval timer{{0, 0}, {seconds, 0}};
+  ::setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
 // In a child: the number of the input that it is at comes through the pipe.
 [[noreturn]] void run_inputs(const std::vector<ArchiveMutator>& archives, uint64_t seed, size_t from, size_t to,
-                             int pipe) {
+                             long seconds, int pipe) {
   for (size_t i = from; i < to; ++i) {
     if (::write(pipe, &i, sizeof i) != sizeof i) std::_Exit(2);
-    ::alarm(kSeconds);
+    limit_processor_time(seconds);
+    ::alarm(kWait);
     load_and_run(input(archives, seed, i));
   }
   std::_Exit(0);
@@ -42,7 +51,13 @@ std::string input(const std::vector<ArchiveMutator>& archives, uint64_t seed, si
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return std::printf("usage: mutate_lite COUNT SEED FILE...\n"), 2;
+  long seconds = 20;
+  if (argc > 2 && std::strcmp(argv[1], "--seconds") == 0) {
+    seconds = std::strtol(argv[2], nullptr, 10);
+    argc -= 2;
+    argv += 2;
+  }
+  if (argc < 4 || seconds < 1) return std::printf("usage: mutate_lite [--seconds S] COUNT SEED FILE...\n"), 2;
   const size_t count = std::strtoull(argv[1], nullptr, 10);
   const uint64_t seed = std::strtoull(argv[2], nullptr, 10);
   std::vector<ArchiveMutator> archives;
@@ -57,7 +72,7 @@ int main(int argc, char** argv) {
     if (::pipe(ends) != 0) return 2;
     std::fflush(stdout);
     const pid_t child = ::fork();
-    if (child == 0) run_inputs(archives, seed, from, to, ends[1]);
+    if (child == 0) run_inputs(archives, seed, from, to, seconds, ends[1]);
     ::close(ends[1]);
     size_t last = from;
     for (size_t at; ::read(ends[0], &at, sizeof at) == sizeof at;) last = at;

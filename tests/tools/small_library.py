@@ -4,11 +4,14 @@ The bundle of a small model is built and run as its reader would; its library st
 the C interface alone, takes no memory after its first run, keeps to its size, and refuses another model by naming all that it
 lacks; a library built with that added runs both. Tensors of dtypes that a library was built without are refused."""
 
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Of the system's functions, those that lead to files, libraries, threads or other programs.
@@ -27,6 +30,18 @@ def run(*words, ok=True, cwd=None):
 def check(condition, message):
     if not condition:
         sys.exit(message)
+
+
+def stop_and_continue(words, seconds, cwd):
+    """A machine that rests is no hang: the program and its child are stopped for longer than an input may compute."""
+    program = subprocess.Popen([str(w) for w in words], stdout=subprocess.PIPE, text=True, cwd=cwd, start_new_session=True)
+    time.sleep(0.5)  # it is at its inputs
+    os.killpg(program.pid, signal.SIGSTOP)
+    running = program.poll() is None
+    time.sleep(seconds)
+    os.killpg(program.pid, signal.SIGCONT)
+    said = program.communicate()[0]
+    check(running and program.returncode == 0, f"stopped for {seconds} s, then continued: {said}")
 
 
 def look_at(library):
@@ -97,6 +112,7 @@ def main():
     run(cxx, "-std=c++20", "-O1", f"-I{ROOT}", f"-I{parts}/generated", *sources, library, f"-L{whole}", "-lsconce", "-lz",
         f"-Wl,-rpath,{bundle}:{whole}", "-o", work / "mutate_lite")
     print(run(work / "mutate_lite", 3000, 1, conformance / "lite/MLP.ptl", conformance / "lite/ConvNet.ptl", cwd=work), end="")
+    stop_and_continue([work / "mutate_lite", "--seconds", 1, 20000, 1, conformance / "lite/MLP.ptl"], 2, work)
 
     look_at_start(work / "both/selected/libsconce_lite.map")
     listed = (work / "both/selected/sconce/selected/selection.txt").read_text()
