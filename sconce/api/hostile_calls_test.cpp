@@ -175,6 +175,24 @@ TEST(HostileCalls, SizesThatWrapAround) {
                "padding=[4611686018427387904] is out of range");
 }
 
+// The step to the next row's one is not computed where there is no next row.
+TEST(HostileCalls, DiagonalsWithoutASecondRow) {
+  const int64_t most = INT64_MAX;
+  EXPECT_EQ(evaluate("torch.eye(0, 9223372036854775807)").to_tensor().sizes(), IntList({0, most}));
+  EXPECT_EQ(evaluate("torch.eye(1, 9223372036854775807, dtype=torch.int8, device='meta')").to_tensor().sizes(),
+            IntList({1, most}));
+  EXPECT_EQ(evaluate("torch.eye(9223372036854775807, 1, dtype=torch.int8, device='meta')").to_tensor().sizes(),
+            IntList({most, 1}));
+}
+
+// What decides that the kernels are those of quantised tensors may be `out` alone.
+TEST(HostileCalls, NoTensorsInAQuantisedOne) {
+  const Value out = evaluate("torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.qint32)");
+  const Value none = std::vector<Tensor>();
+  EXPECT_ERROR(call_op("aten::stack.out", {none, Value(0)}, {{"out", out}}), "stack expects a non-empty TensorList");
+  EXPECT_ERROR(call_op("aten::cat.out", {none, Value(0)}, {{"out", out}}), "expected a non-empty list of Tensors");
+}
+
 // A tensor that is read and written, and has other sizes than the result, is read as it is.
 TEST(HostileCalls, OutputsThatAreInputs) {
   const Tensor both = evaluate("torch.arange(6, dtype=torch.long).view(2, 3)").to_tensor();

@@ -18,10 +18,9 @@ Scalar integer_for(const Tensor& self, const Scalar& number) {
   return item_of(stored_integers(quantized_as(one, uniform_quantizer_of(self), self.dtype())));
 }
 
-// Tensors with the first one's dtype, scale and zero point, requantised where they have others.
+// One or more tensors with the first one's dtype, scale and zero point, requantised where they have others.
 std::vector<Tensor> alike(TensorList tensors) {
-  SCONCE_CHECK(!tensors.empty() && is_quantized(tensors[0].dtype()),
-               "cat of quantised tensors needs all of them to be quantised");
+  SCONCE_CHECK(is_quantized(tensors[0].dtype()), "cat of quantised tensors needs all of them to be quantised");
   const Quantizer& first = uniform_quantizer_of(tensors[0]);
   std::vector<Tensor> out;
   for (const Tensor& t : tensors) {
@@ -47,9 +46,15 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   return requantized(sconce::index_select(stored_integers(self), dim, index), self);
 }
 
-Tensor cat(TensorList tensors, int64_t dim) { return requantized(sconce::cat(alike(tensors), dim), tensors[0]); }
+Tensor cat(TensorList tensors, int64_t dim) {
+  SCONCE_CHECK(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  return requantized(sconce::cat(alike(tensors), dim), tensors[0]);
+}
 
-Tensor stack(TensorList tensors, int64_t dim) { return requantized(sconce::stack(alike(tensors), dim), tensors[0]); }
+Tensor stack(TensorList tensors, int64_t dim) {
+  SCONCE_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
+  return requantized(sconce::stack(alike(tensors), dim), tensors[0]);
+}
 
 Tensor flip(const Tensor& self, IntList dims) {
   uniform_quantizer_of(self);
