@@ -169,7 +169,8 @@ Tensor eye_m(int64_t n, int64_t m, OptDType dtype, OptLayout layout, OptDevice d
   Tensor out = empty_tensor({n, m}, dtype.value_or(default_dtype()), device.value_or(Device()));
   if (is_limited(out.dtype()) && !is_float8(out.dtype()) && !out.is_meta()) fail_not_implemented(out.dtype());
   fill_tensor(out, 0);
-  fill_tensor(make_view(out, {std::min(n, m)}, {m + 1}, 0), 1);
+  const int64_t to_next = n > 1 ? m + 1 : 1;  // where there is no second row, m may be the largest number there is
+  fill_tensor(make_view(out, {std::min(n, m)}, {to_next}, 0), 1);
   return out;
 }
 Tensor eye(int64_t n, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
