@@ -185,6 +185,16 @@ TEST(HostileCalls, DiagonalsWithoutASecondRow) {
             IntList({most, 1}));
 }
 
+// Numbers at their ends: what negates, adds one or multiplies them says that it does not fit, or is right.
+TEST(HostileCalls, LeastAndLargestNumbers) {
+  const auto power = evaluate("torch.linalg.matrix_power(torch.ones(1, 1), -9223372036854775807 - 1)").to_tensor();
+  EXPECT_EQ(power.to_string(), "tensor([[1.]])");
+  EXPECT_ERROR(evaluate("torch.one_hot(torch.tensor([3, 9223372036854775807]))"),
+               "9223372036854775807 + 1 does not fit into 64 bits");
+  EXPECT_ERROR(evaluate("torch.fft.irfftn(torch.zeros([0, 0, 3, 1], dtype=torch.bool), [9223372036854775806], [0])"),
+               "the strides of");
+}
+
 // What decides that the kernels are those of quantised tensors may be `out` alone.
 TEST(HostileCalls, NoTensorsInAQuantisedOne) {
   const Value out = evaluate("torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.qint32)");

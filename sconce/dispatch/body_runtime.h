@@ -316,10 +316,14 @@ auto max(A a, B b) {
 }
 template <Real A>
 A abs(A a) {
-  return a < 0 ? -a : a;
+  return a < 0 ? static_cast<A>(neg(a)) : a;
 }
-inline int64_t prod(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{1}, std::multiplies<>()); }
-inline int64_t sum(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{0}); }
+inline int64_t prod(IntList list) {
+  return std::accumulate(list.begin(), list.end(), int64_t{1}, [](int64_t a, int64_t b) { return mul(a, b); });
+}
+inline int64_t sum(IntList list) {
+  return std::accumulate(list.begin(), list.end(), int64_t{0}, [](int64_t a, int64_t b) { return add(a, b); });
+}
 inline Dims broadcast_shapes(IntList a, IntList b) { return broadcast_sizes(a, b); }
 inline int64_t wrap_dim(int64_t dim, int64_t rank) { return sconce::wrap_dim(dim, rank); }
 inline Dims all_dims(int64_t rank) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/generated/indexing_cuda_kernels.h"
 #include "sconce/kernels/cuda/device/launch.h"
@@ -126,7 +127,7 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
                dtype_name(self.dtype()));
   SCONCE_CHECK(num_classes >= -1, "num_classes should be non-negative, got {}", num_classes);
   SCONCE_CHECK(self.numel() > 0 || num_classes > 0, "Can not infer total number of classes from empty tensor.");
-  if (num_classes < 0) num_classes = item_of(sconce::max(self)).to_int() + 1;
+  if (num_classes < 0) num_classes = Checked(item_of(sconce::max(self)).to_int()) + 1;
   Dims sizes(self.sizes());
   sizes.push_back(num_classes);
   const Tensor out = sconce::zeros(sizes, DType::int64, {}, self.device());

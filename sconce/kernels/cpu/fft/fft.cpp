@@ -31,13 +31,8 @@ Tensor empty_result(const Tensor& self, IntList sizes, IntList transformed, DTyp
   }
   sort_by_stride(self, order.begin(), order.end());
   order.append(transformed);
-  Dims strides(order.size());
-  int64_t next = 1;
-  for (size_t i = order.size(); i-- > 0;) {
-    strides[static_cast<size_t>(order[i])] = next;
-    next *= std::max<int64_t>(sizes[static_cast<size_t>(order[i])], 1);
-  }
-  return empty_strided_tensor(sizes, strides, dtype, self.device());
+  std::reverse(order.begin(), order.end());  // the innermost first
+  return empty_strided_tensor(sizes, dense_strides_in_order(sizes, order), dtype, self.device());
 }
 
 double scale_of(int64_t normalization, const Tensor& sizes_of, IntList dim) {

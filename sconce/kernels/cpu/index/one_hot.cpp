@@ -1,6 +1,7 @@
 // one_hot: the number of classes may be in the data.
 #include <algorithm>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/indexing_kernels.h"
@@ -19,8 +20,7 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   const auto* values = index.data<int64_t>();
   const int64_t n = self.numel();
   if (num_classes < 0) {
-    num_classes = 0;
-    for (int64_t i = 0; i < n; ++i) num_classes = std::max(num_classes, values[i] + 1);
+    num_classes = std::max(Checked(*std::max_element(values, values + n)) + 1, Checked(0));
   }
   Dims sizes(self.sizes());
   sizes.push_back(num_classes);
