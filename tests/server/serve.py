@@ -487,13 +487,16 @@ class Large(nn.Module):
         call()
         before = look()
         call()  # the third one: all of it is given back as soon as nothing runs
-        deadline, after = time.monotonic() + 20, before
+        # Sanitizers have a malloc of their own, which keeps what is freed, and write to a library's pages when it is loaded.
+        sanitized = server.memory("libasan.so") + server.memory("libtsan.so") > 0
+        deadline, after = time.monotonic() + (1 if sanitized else 20), before
         while time.monotonic() < deadline and not (after["code"] < 0.7 * before["code"] and after["all"] < before["all"] - 20_000):
             time.sleep(0.05)
             after = look()
-        self.assertLess(after["code"], 0.7 * before["code"], (before, after))
-        self.assertLess(after["all"], before["all"] - 20_000, (before, after))  # the 32 MB of 16 copies, and more
-        self.assertLess(after["held"], before["held"], (before, after))
+        if not sanitized:
+            self.assertLess(after["code"], 0.7 * before["code"], (before, after))
+            self.assertLess(after["all"], before["all"] - 20_000, (before, after))  # the 32 MB of 16 copies, and more
+            self.assertLess(after["held"], before["held"], (before, after))
         self.assertLessEqual(after["file"], before["file"])
         for _ in range(4):  # what was given back comes again where it is needed
             call()
