@@ -610,8 +610,12 @@ Owned Evaluator::next(PyObject* iterator) {
       }
     }
   }
-  if (origins.outside(iterator))
+  if (origins.outside(iterator)) {
+    bool known = false;
+    Owned item = origins.take_item(iterator, known);
+    if (known) return item;
     break_here(Reason::unknown_object, std::string("the iterator ") + Py_TYPE(iterator)->tp_name);
+  }
   iternextfunc f = Py_TYPE(iterator)->tp_iternext;
   if (f == nullptr) raise(PyExc_TypeError, "'%.200s' object is not an iterator", Py_TYPE(iterator)->tp_name);
   PyObject* item = f(iterator);

@@ -3,6 +3,7 @@
 #include "capture/dict_keys.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/reasons.h"
+#include "capture/guards/items_ahead.h"
 #include "capture/guards/tensor_fact.h"
 #include "capture/set_entries.h"
 #include "size_object.h"
@@ -229,6 +230,7 @@ Owned Origins::wrap(PyObject* object, SourceId source) {
 bool Origins::has_other_content(PyObject* object) {
   const Entry* e = find(object);
   if (e == nullptr || e->order == 0) return false;
+  if (e->taken_by != nullptr) return true;
   if (e->overlay && PyDict_GET_SIZE(e->overlay.get()) > 0) return true;
   if (!e->shadow || PyTuple_Check(object)) return false;
   PyObject *now = e->shadow.get(), *then = e->snapshot.get();
@@ -413,6 +415,53 @@ PyObject* Origins::absorb(PyObject* object) {
   if (e->order == 0) e->order = next_order();
   originals_[e->shadow.get()] = object;
   return e->shadow.get();
+}
+
+// ------------------------------------------------------------------------------------------------ iterators
+
+// Notes that an iterator, and those that it takes from, are moved by asking `root`. False: one of them is moved by asking
+// another, or goes through what was written.
+bool Origins::claim(PyObject* iterator, PyObject* root) {
+  Entry* e = find(iterator);
+  if (e->taken_by != nullptr && e->taken_by != root) return false;
+  const SourceId source = e->source;
+  guard_type(iterator);
+  const std::vector<Owned> inner = inner_iterators(iterator);
+  for (size_t i = 0; i < inner.size(); ++i) {
+    enter(inner[i].get(), sources_.add(Step::inner, source, static_cast<int32_t>(i)));
+    if (!claim(inner[i].get(), root)) return false;
+  }
+  if (const Owned through = iterated(iterator)) {
+    if (!is_immutable(through.get())) {
+      enter(through.get(), sources_.add(Step::iterated, source));
+      guard_type(through.get());
+      if (has_other_content(through.get())) return false;
+    }
+  } else if (inner.empty()) {  // of a dict or set, which it does not name
+    for (auto& [object, entry] : entries_)
+      if ((PyDict_Check(object) || PyAnySet_Check(object)) && has_other_content(object)) return false;
+  }
+  e = find(iterator);
+  e->taken_by = root;
+  if (e->order == 0) e->order = next_order();
+  return true;
+}
+
+Owned Origins::take_item(PyObject* iterator, bool& known) {
+  known = false;
+  if (find(iterator)->source == kNoSource || !has_items_ahead(iterator) || !claim(iterator, iterator)) return {};
+  known = true;
+  ++stores_;
+  Entry* e = find(iterator);
+  const SourceId source = sources_.add(Step::ahead, e->source, e->taken);
+  const Owned item = item_ahead(iterator, e->taken++);
+  if (!item) {
+    sources_.guard(source, FactKind::absent);
+    return {};
+  }
+  Owned wrapped = wrap(item.get(), source);
+  guard_type(wrapped.get());
+  return wrapped;
 }
 
 // ------------------------------------------------------------------------------------------------ dicts

@@ -33,7 +33,9 @@ class Origins {
     Owned seen;                  // a dict: what was read before, by key
     int order = 0;               // of the first write to the overlay, or of the shadow; 0: none
     bool type_guarded = false, identity_guarded = false, length_guarded = false, is_cell = false, is_slots = false;
-    bool globals = false;  // the globals of a function
+    bool globals = false;          // the globals of a function
+    int32_t taken = 0;             // of an iterator: how often the program asked it for an item
+    PyObject* taken_by = nullptr;  // the iterator that the program asked: this one, or one that takes from it
   };
 
   Origins(Sources& sources, Recorder& recorder) : sources_(sources), recorder_(recorder) {}
@@ -110,6 +112,10 @@ class Origins {
   PyObject* slot_find(PyObject* object, PyObject* name, bool& known);
   void slot_store(PyObject* object, PyObject* name, PyObject* value);
 
+  // The next item of an iterator from outside: Note [Items ahead]. Empty: it has ended, or `known` is false: it is of another
+  // kind, or goes through what the program has written to.
+  Owned take_item(PyObject* iterator, bool& known);
+
   // What was written so far, to see later whether more was.
   struct Written {
     int64_t stores = 0;
@@ -139,6 +145,7 @@ class Origins {
   Owned wrap_tensor(PyObject* tensor, SourceId source);
   Owned wrap_number(PyObject* number, SourceId source);
   Entry& overlay_of(PyObject* object);
+  bool claim(PyObject* iterator, PyObject* root);
 
   Sources& sources_;
   Recorder& recorder_;

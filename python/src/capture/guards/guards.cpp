@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "capture/dict_keys.h"
+#include "capture/guards/items_ahead.h"
 #include "capture/guards/watched_part.h"
 #include "capture/set_entries.h"
 #include "interop/torch_function.h"
@@ -89,6 +90,27 @@ struct Guards::Walk {
       made.push_back(Owned::share(found));
     return found;
   }
+  // An iterator that cannot be looked into gives an object whose class no item has: neither its end nor any item of it.
+  PyObject* of_iterator(const Fetch& f, PyObject* iterator) {
+    static PyObject* const unknown = PyCapsule_New(&unknown_item, nullptr, nullptr);
+    try {
+      if (!has_items_ahead(iterator)) return unknown;
+      Owned found;
+      if (f.step == Step::ahead) {
+        found = item_ahead(iterator, f.index);
+      } else if (f.step == Step::iterated) {
+        found = iterated(iterator);
+      } else {
+        std::vector<Owned> inner = inner_iterators(iterator);
+        if (static_cast<size_t>(f.index) < inner.size()) found = std::move(inner[static_cast<size_t>(f.index)]);
+      }
+      return found ? own(found.give()) : nullptr;
+    } catch (const PythonError&) {
+      PyErr_Clear();
+      return unknown;
+    }
+  }
+  static inline char unknown_item = 0;
   static PyObject* or_none(PyObject* object) { return object ? object : Py_None; }
 
   // Null when there is no such object.
@@ -151,6 +173,10 @@ struct Guards::Walk {
         return nullptr;
       case Step::contents:
         return PyCell_Check(from) ? PyCell_GET(from) : nullptr;
+      case Step::inner:
+      case Step::iterated:
+      case Step::ahead:
+        return of_iterator(f, from);
       case Step::method_function:
         return PyMethod_Check(from) ? PyMethod_GET_FUNCTION(from) : nullptr;
       case Step::method_self:

@@ -94,6 +94,12 @@ std::string source_text(const std::vector<Source>& all, SourceId source, const s
       return base() + ".__self__";
     case Step::gradient:
       return base() + ".grad";
+    case Step::inner:
+      return base() + ".__reduce__()[1][" + std::to_string(s.index) + "]";
+    case Step::iterated:
+      return base() + ".__reduce__()[1][0]";
+    case Step::ahead:
+      return "___ahead(" + base() + ", " + std::to_string(s.index) + ")";
   }
   return "?";
 }

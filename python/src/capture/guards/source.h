@@ -39,6 +39,9 @@ enum class Step : uint8_t {
   method_function,
   method_self,  // of a bound method
   gradient,     // of a tensor
+  inner,        // index: an iterator that an enumerate or zip takes from
+  iterated,     // what an iterator goes through
+  ahead,        // index: the item with so many before it that an iterator is going to give: Note [Items ahead]
 };
 
 struct Source {

@@ -1,4 +1,5 @@
 #include "capture/output/effects.h"
+#include "capture/guards/items_ahead.h"
 #include "capture/set_entries.h"
 #include "sconce/base/error.h"
 
@@ -14,6 +15,16 @@ PyObject* name_of(const char* text) {
   return name;
 }
 
+// move(iterator, calls)
+PyObject* move(PyObject*, PyObject* args) {
+  try {
+    move_iterator(PyTuple_GET_ITEM(args, 0), PyLong_AsSsize_t(PyTuple_GET_ITEM(args, 1)));
+    return Py_NewRef(Py_None);
+  } catch (const PythonError&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 Effects::Effects(Evaluator& evaluator) : e_(evaluator) {
@@ -23,7 +34,14 @@ Effects::Effects(Evaluator& evaluator) : e_(evaluator) {
   }
   std::sort(changed.begin(), changed.end());
   for (auto& [order, object] : changed) {
+    const Origins::Entry& entry = *e_.origins.find(object);
+    if (entry.taken_by != object) continue;
+    const Owned calls = Owned::take(PyLong_FromLong(entry.taken));
+    add(Kind::moved, object, nullptr, calls.get());
+  }
+  for (auto& [order, object] : changed) {
     Origins::Entry& entry = *e_.origins.find(object);
+    if (entry.taken_by != nullptr) continue;
     if (entry.shadow)
       add_shadow(object, entry);
     else
@@ -193,6 +211,16 @@ void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
   for (const Write& x : writes_) {
     PyObject *target = x.target.get(), *key = x.key.get(), *value = x.value.get();
     switch (x.kind) {
+      case Kind::moved: {
+        static PyMethodDef definition = {"move", move, METH_VARARGS, nullptr};
+        static PyObject* const function = Owned::take(PyCFunction_New(&definition, nullptr)).give();
+        w.begin_call(function);
+        r.write(w, target);
+        w.constant(value);
+        w.end_call(2);
+        w.op(Op::pop_top);
+        break;
+      }
       case Kind::attribute: {
         PyTypeObject* type = Py_TYPE(target);
         const bool direct = type->tp_setattro == PyObject_GenericSetAttr || PyModule_Check(target) ||

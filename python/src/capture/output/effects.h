@@ -3,6 +3,7 @@
 //   self.steps = 3            store_attr, or object.__setattr__ where the class has a __setattr__ (it was evaluated)
 //   log.append(x)             log.extend([x]) when the list only grew, else log[:] = [...]
 //   queue.append(x)           queue.clear(); queue.extend([...])
+//   next(items)               before all others: Note [Items ahead]
 //   d["k"] = v; del d["j"]    item by item, or d.clear(); d.update({...}) when the order of keys changed
 #pragma once
 
@@ -21,7 +22,18 @@ class Effects {
   void write(Writer& writer, Rebuilder& rebuilder, PyObject* globals);
 
  private:
-  enum class Kind : uint8_t { attribute, key, global, cell, list_extend, list_all, dict_all, set_all, deque_all };
+  enum class Kind : uint8_t {
+    moved,
+    attribute,
+    key,
+    global,
+    cell,
+    list_extend,
+    list_all,
+    dict_all,
+    set_all,
+    deque_all
+  };
   struct Write {
     Kind kind;
     Owned target;  // the object from outside

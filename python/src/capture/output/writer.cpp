@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "capture/guards/items_ahead.h"
+
 namespace sconce::python::capture {
 
 namespace {
@@ -13,6 +15,28 @@ PyObject* class_item(PyObject*, PyObject* args) {
   if (found == nullptr) PyErr_SetObject(PyExc_AttributeError, PyTuple_GET_ITEM(args, 1));
   return Py_XNewRef(found);
 }
+
+// Of an iterator and a number: Note [Items ahead]. The guards have seen that it is there.
+template <class F>
+PyObject* of_iterator(PyObject* args, F f) {
+  try {
+    Owned found = f(PyTuple_GET_ITEM(args, 0), PyLong_AsSsize_t(PyTuple_GET_ITEM(args, 1)));
+    if (found) return found.give();
+    PyErr_SetString(PyExc_RuntimeError, "an iterator moved while a compiled function was called");
+  } catch (const PythonError&) {
+  }
+  return nullptr;
+}
+PyObject* inner_of(PyObject*, PyObject* args) {
+  return of_iterator(args, [](PyObject* iterator, Py_ssize_t i) {
+    std::vector<Owned> inner = inner_iterators(iterator);
+    return static_cast<size_t>(i) < inner.size() ? std::move(inner[static_cast<size_t>(i)]) : Owned();
+  });
+}
+PyObject* iterated_by(PyObject*, PyObject* args) {
+  return of_iterator(args, [](PyObject* iterator, Py_ssize_t) { return iterated(iterator); });
+}
+PyObject* ahead_of(PyObject*, PyObject* args) { return of_iterator(args, item_ahead); }
 
 }  // namespace
 
@@ -157,6 +181,21 @@ void Writer::source(const Sources& sources, SourceId id, PyObject* globals) {
       return attribute("__self__");
     case Step::gradient:
       return attribute("grad");
+    case Step::inner:
+    case Step::iterated:
+    case Step::ahead: {
+      static PyMethodDef methods[] = {{"inner", inner_of, METH_VARARGS, nullptr},
+                                      {"iterated", iterated_by, METH_VARARGS, nullptr},
+                                      {"ahead", ahead_of, METH_VARARGS, nullptr}};
+      static PyObject* const functions[] = {Owned::take(PyCFunction_New(&methods[0], nullptr)).give(),
+                                            Owned::take(PyCFunction_New(&methods[1], nullptr)).give(),
+                                            Owned::take(PyCFunction_New(&methods[2], nullptr)).give()};
+      begin_call(functions[static_cast<int>(s.step) - static_cast<int>(Step::inner)]);
+      source(sources, s.base, globals);
+      number(s.index);
+      end_call(2);
+      return;
+    }
   }
 }
 
