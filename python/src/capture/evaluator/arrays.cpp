@@ -50,9 +50,15 @@ Kind kind_of(PyObject* callable) {
                : Kind::none;
   const std::string_view name(type->tp_name);
   if (name == "numpy.ufunc") return Kind::ufunc;
+  if (PyType_Check(callable)) {  // numpy.float32(2)
+    static const std::unordered_set<std::string_view> numbers = {
+        "numpy.float16", "numpy.float32", "numpy.float64", "numpy.int8",  "numpy.int16",
+        "numpy.int32",   "numpy.int64",   "numpy.uint8",   "numpy.bool_", "numpy.bool"};
+    return numbers.contains(reinterpret_cast<PyTypeObject*>(callable)->tp_name) ? Kind::function : Kind::none;
+  }
   if (type == &PyFunction_Type) {  // functions of numpy that are written in Python and loop over nothing
     static const std::unordered_set<std::string_view> windows = {"hanning", "hamming", "blackman", "bartlett",
-                                                                 "kaiser"};
+                                                                 "kaiser",  "ones",    "full"};
     auto* function = reinterpret_cast<PyFunctionObject*>(callable);
     const bool named = function->func_module != nullptr && PyUnicode_Check(function->func_module) &&
                        text_of(function->func_module).starts_with("numpy");
@@ -148,7 +154,10 @@ bool is_numpy(PyObject* o) {
 }
 
 Owned call_numpy(Evaluator& e, PyObject* callable, const Arguments& args) {
-  const Kind kind = kind_of(callable);
+  Kind kind = kind_of(callable);
+  if (kind == Kind::none && args.values.size() == 3 && args.named() == 0 && name_of(callable) == "where" &&
+      of_numpy(Py_TYPE(callable)->tp_name))
+    kind = Kind::function;  // with one argument the size of its result is in the values
   if (kind == Kind::none) return {};
   Owned called = Owned::share(callable);
   std::vector<PyObject*> given;

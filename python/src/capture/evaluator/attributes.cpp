@@ -305,7 +305,13 @@ Owned Evaluator::class_attribute(PyTypeObject* type, PyObject* name) {
       meta->tp_flags & Py_TPFLAGS_HEAPTYPE ? origins.class_find(meta, name) : _PyType_Lookup(meta, name);
   if (in_meta != nullptr && is_data_descriptor(in_meta)) {
     if (Py_TYPE(in_meta) == &PyGetSetDescr_Type || Py_TYPE(in_meta) == &PyMemberDescr_Type) {
-      if (PyUnicode_Compare(name, names().dict) == 0) break_here(Reason::attribute_protocol, "__dict__ of a class");
+      if (PyUnicode_Compare(name, names().dict) == 0) {  // made anew at each look, over what the class has by then
+        const SourceId source = origins.class_source(type);
+        if (source == kNoSource || origins.has_other_content(object))
+          break_here(Reason::attribute_protocol, "__dict__ of a class");
+        return origins.wrap(Owned::take(PyObject_GetAttr(object, name)).get(),
+                            origins.sources().add(Step::attribute, source, 0, name));
+      }
       return constant(origins, Owned::take(PyObject_GetAttr(object, name)));
     }
     bool bound = false;

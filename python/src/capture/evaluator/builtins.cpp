@@ -354,9 +354,12 @@ struct Builtins {
     static PyObject* const name = interned("__dict__");
     return e.get_attribute(a[0], name);
   }
-  static Owned id(Evaluator& e, PyObject*, Arguments& a) {
+  static Owned id(Evaluator& e, PyObject* callable, Arguments& a) {
     need(a, 1, 1, "id");
     PyObject* o = e.origins.canonical(a[0]);
+    const bool made_here = !e.recorder.is_fake(o) && !e.origins.outside(o) && !is_immutable(o) && !later_of(o) &&
+                           !PyType_Check(o) && !sym_number(o);
+    if (made_here) return make_address(e, callable, o);
     if (e.recorder.is_fake(o) || !e.origins.outside(o)) break_here(Reason::unknown_object, "the address of an object");
     e.origins.guard_identity(o);
     return Owned::take(PyLong_FromVoidPtr(o));

@@ -217,7 +217,8 @@ bool has_python_specials(PyTypeObject* type, Looks looks) {
 bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   PyObject* o = arg.get();
   if (later_of(o)) {
-    if (!blind) want_now(o);
+    const bool key = is_address(o) && (looks_ == Looks::at_equality || looks_ == Looks::at_keys);
+    if (!blind && !key) want_now(o);
     return true;
   }
   if (looks_ == Looks::at_texts && sym_number(o)) {
@@ -479,8 +480,11 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
   if (std::any_of(args.values.begin(), args.values.end(),
                   [](const Owned& v) { return later_of(v.get()) != nullptr; })) {
     if (Owned made = call_later(*this, callable, args)) return made;
+    const bool of_keys = Py_TYPE(callable) == &PyMethodDescr_Type &&
+                         (PyDescr_TYPE(callable) == &PyDict_Type || PyDescr_TYPE(callable) == &PySet_Type);
     if (!stores_alone(callable))
-      for (const Owned& value : args.values) want_now(value.get());
+      for (const Owned& value : args.values)
+        if (!of_keys || !is_address(value.get())) want_now(value.get());
   } else if (!blind && makes_text(callable)) {
     if (Owned made = call_later(*this, callable, args)) return made;
   }
@@ -522,8 +526,10 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       break;
     }
     // An instance of a class over list or dict that the program made: C works on what it holds, not on its methods.
-    if (method && i == 0 && is_heap_instance(value.get()) && !origins.outside(value.get()) &&
+    if (method && i == 0 && is_heap_instance(value.get()) &&
+        (!origins.outside(value.get()) || PyList_Check(value.get())) &&
         PyObject_TypeCheck(value.get(), PyDescr_TYPE(callable)) && PyDescr_TYPE(callable) != &PyBaseObject_Type) {
+      value = Owned::share(origins.absorb(value.get()));
       plain = blind || prepare_contents(value.get(), 0);
       continue;
     }
@@ -709,7 +715,8 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
       return call(descriptor, std::move(args));
     }
   }
-  if (type != &PyType_Type)
+  if (type != &PyType_Type ||
+      std::string_view(reinterpret_cast<PyTypeObject*>(callable)->tp_name).starts_with("numpy."))
     if (Owned made = call_numpy(*this, callable, args)) return made;
   if (!args.values.empty() && later_of(args[0]) && makes_tensor(callable))
     if (Owned made = tensor_of_array(*this, callable, args)) return made;
@@ -728,6 +735,12 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
   }
   if (PyType_Check(callable)) {
     return instantiate(reinterpret_cast<PyTypeObject*>(callable), std::move(args));
+  }
+  if (type == &PyWrapperDescr_Type && PyDescr_TYPE(callable) == module_base() && name_text(callable) == "__call__" &&
+      args.positional() > 0 && PyObject_TypeCheck(args[0], module_base())) {  // super().__call__(x)
+    const Owned module = std::move(args.values.front());
+    args.values.erase(args.values.begin());
+    return call_module(module.get(), std::move(args), plain);
   }
   bool done = false;
   Owned result = call_known(callable, args, done);

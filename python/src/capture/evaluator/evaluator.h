@@ -140,9 +140,10 @@ class Evaluator {
   std::unordered_map<PyObject*, int64_t> births;
   std::unordered_map<PyObject*, int64_t> raises;  // exceptions, and the outermost frame's step when each came up
   std::vector<Owned> kept;
-  CallbackScope* callbacks = nullptr;     // of the code of C that is about to run; null: it must not call back
-  std::unordered_set<PyObject*> handles;  // of hooks, which the graph registers: they must not be looked at
-  int64_t writes = 0;                     // instructions and calls so far that write to objects
+  std::unordered_map<PyObject*, Owned> addresses;  // of objects that the program has made: later.h
+  CallbackScope* callbacks = nullptr;              // of the code of C that is about to run; null: it must not call back
+  std::unordered_set<PyObject*> handles;           // of hooks, which the graph registers: they must not be looked at
+  int64_t writes = 0;                              // instructions and calls so far that write to objects
   std::unordered_set<PyTypeObject*> changing_classes;  // whose methods wrote to objects when code of C called them
 
  private:

@@ -6,6 +6,7 @@
 // exception of Python takes its way; whoever called the code of C finds it there.
 #include <exception>
 
+#include "capture/bytecode/liveness.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/stand_ins.h"
@@ -220,6 +221,52 @@ PyTypeObject coroutine_type = [] {
 }();
 
 }  // namespace
+
+// call(function, arguments, keywords)
+static PyObject* call(PyObject*, PyObject* args) {
+  return PyObject_Call(PyTuple_GET_ITEM(args, 0), PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2));
+}
+
+Owned call_of_generator(Evaluator& e, PyObject* generator) {
+  const auto* g = reinterpret_cast<GeneratorStandIn*>(generator);
+  if (is_coroutine(generator) || g->started || g->frame->finished || !g->frame->function) return {};
+  const Frame& f = *g->frame;
+  const Code& code = *f.code;
+  size_t slot = 0;
+  const auto argument = [&]() -> PyObject* {
+    PyObject* value = f.fast[slot++];
+    return value != nullptr && PyCell_Check(value) && is_cell_slot(code, static_cast<int>(slot) - 1)
+               ? e.origins.cell_contents(value)
+               : value;
+  };
+  const Owned positional = Owned::take(PyList_New(0)), named = Owned::take(PyDict_New());
+  for (int i = 0; i < code.argument_count; ++i) {
+    PyObject* value = argument();
+    if (value == nullptr) return {};
+    check(PyList_Append(positional.get(), value));
+  }
+  for (int i = 0; i < code.keyword_only; ++i) {
+    PyObject* name = code.locals[slot].get();
+    PyObject* value = argument();
+    if (value == nullptr) return {};
+    check(PyDict_SetItem(named.get(), name, value));
+  }
+  if (code.flags & CO_VARARGS) {
+    PyObject* more = argument();
+    if (more == nullptr || !PyTuple_CheckExact(more)) return {};
+    check(PyList_SetSlice(positional.get(), PY_SSIZE_T_MAX, PY_SSIZE_T_MAX, more));
+  }
+  if (code.flags & CO_VARKEYWORDS) {
+    PyObject* more = argument();
+    if (more == nullptr || !PyDict_CheckExact(more)) return {};
+    check(PyDict_Update(named.get(), more));
+  }
+  static PyMethodDef definition = {"call", call, METH_VARARGS, nullptr};
+  static PyObject* const function = Owned::take(PyCFunction_New(&definition, nullptr)).give();
+  const Owned all = Owned::take(PyList_AsTuple(positional.get()));
+  const Owned args = Owned::take(PyTuple_Pack(3, f.function.get(), all.get(), named.get()));
+  return Owned::take(PyTuple_Pack(2, function, args.get()));
+}
 
 bool is_coroutine(PyObject* object) { return Py_IS_TYPE(object, &coroutine_type); }
 bool is_generator(PyObject* object) { return Py_IS_TYPE(object, &generator_type) || is_coroutine(object); }

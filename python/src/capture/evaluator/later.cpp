@@ -32,10 +32,20 @@ void refuse() {
 PyObject* refuse_one(PyObject*) { return refuse(), nullptr; }
 PyObject* refuse_two(PyObject*, PyObject*) { return refuse(), nullptr; }
 PyObject* refuse_three(PyObject*, PyObject*, PyObject*) { return refuse(), nullptr; }
-PyObject* refuse_comparison(PyObject*, PyObject*, int) { return refuse(), nullptr; }
+// Addresses are keys: one is equal to itself, and to no number that the program has otherwise.
+bool is_address_object(PyObject* o);
+PyObject* refuse_comparison(PyObject* a, PyObject* b, int how) {
+  const bool keys = (is_address_object(a) || PyLong_CheckExact(a) || PyUnicode_CheckExact(a)) &&
+                    (is_address_object(b) || PyLong_CheckExact(b) || PyUnicode_CheckExact(b));
+  if (keys && (how == Py_EQ || how == Py_NE)) return Py_NewRef((a == b) == (how == Py_EQ) ? Py_True : Py_False);
+  return refuse(), nullptr;
+}
 int refuse_truth(PyObject*) { return refuse(), -1; }
 Py_ssize_t refuse_length(PyObject*) { return refuse(), -1; }
-Py_hash_t refuse_hash(PyObject*) { return refuse(), -1; }
+Py_hash_t refuse_hash(PyObject* self) {
+  if (is_address_object(self)) return _Py_HashPointer(self);
+  return refuse(), -1;
+}
 
 PyNumberMethods later_numbers = [] {
   PyNumberMethods n = {};
@@ -62,6 +72,10 @@ PyTypeObject later_type = [] {
   t.tp_dealloc = dealloc;
   return t;
 }();
+
+bool is_address_object(PyObject* o) {
+  return Py_IS_TYPE(o, &later_type) && reinterpret_cast<LaterObject*>(o)->later->is_address;
+}
 
 PyObject* member(const char* module, const char* name) {
   const Owned m = Owned::take(PyImport_ImportModule(module));
@@ -223,12 +237,23 @@ Owned make_later(Evaluator& e, PyObject* callable, std::span<PyObject* const> ar
   check(ready);
   auto* object = PyObject_New(LaterObject, &later_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
-  object->later = new Later{Owned::share(callable), {}, std::move(sample), {}, false};
+  object->later = new Later{Owned::share(callable), {}, std::move(sample), {}, false, false};
   for (PyObject* arg : args) {
     object->later->args.push_back(frozen(arg));
     add_tensors(e, arg, *object->later);
   }
   e.born(made.get());
+  return made;
+}
+
+Owned make_address(Evaluator& e, PyObject* id, PyObject* object) {
+  const auto at = e.addresses.find(object);
+  if (at != e.addresses.end()) return Owned::share(at->second.get());
+  Owned made = make_later(e, id, {}, Owned::take(PyLong_FromVoidPtr(object)));
+  Later& later = *reinterpret_cast<LaterObject*>(made.get())->later;
+  later.args.push_back(Owned::share(object));
+  later.is_address = true;
+  e.addresses.emplace(object, Owned::share(made.get()));
   return made;
 }
 

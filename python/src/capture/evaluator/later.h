@@ -25,6 +25,7 @@ struct Later {
   Owned sample;                                     // a value that it might have
   std::vector<std::pair<Owned, uint64_t>> tensors;  // fakes among the arguments, with their stamps
   mutable bool in_graph = false;                    // the graph has computed it, too, and has its memory
+  bool is_address = false;                          // id(object): as a key it is as good as the object
 };
 
 // Null for other objects.
@@ -32,6 +33,13 @@ const Later* later_of(PyObject* object);
 inline PyTypeObject* later_class(PyObject* object) { return Py_TYPE(later_of(object)->sample.get()); }
 // Was no tensor written since it was made?
 bool holds_still(const Recorder& recorder, const Later& later);
+
+// id() of an object that the program has made: each object has one.
+Owned make_address(Evaluator& e, PyObject* id, PyObject* object);
+inline bool is_address(PyObject* object) {
+  const Later* later = later_of(object);
+  return later != nullptr && later->is_address;
+}
 
 Owned make_later(Evaluator& e, PyObject* callable, std::span<PyObject* const> args, Owned sample);
 // callable(*args) where an argument comes later or is a tensor, as a value that comes later; empty: it cannot be one.

@@ -248,6 +248,8 @@ Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
 }
 
 Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
+  if (is_address(a) && is_address(b) && (how == Py_EQ || how == Py_NE))
+    return Owned::share((a == b) == (how == Py_EQ) ? Py_True : Py_False);
   if (is_number_or_text(a) && is_number_or_text(b)) return Owned::take(PyObject_RichCompare(a, b, how));
   if (later_of(a) || later_of(b)) {
     PyObject* const args[] = {a, b};
@@ -430,6 +432,15 @@ bool Evaluator::contains(PyObject* container, PyObject* item) {
       return false;
     }
   }
+  Origins::Entry* e = origins.find(container);
+  if (e != nullptr && Py_IS_TYPE(container, &PyDictProxy_Type) && is_constant(item)) {  // __dict__ of a class
+    const int there = PySequence_Contains(container, item);
+    check(there);
+    origins.guard_type(container);
+    origins.sources().guard(origins.sources().add(Step::item, e->source, 0, item),
+                            there ? FactKind::present : FactKind::absent);
+    return there;
+  }
   Owned key = Owned::share(item);
   CallbackScope calls_back(*this);
   prepare_lookup(calls_back, container, key, "in");
@@ -453,7 +464,7 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
     if (Owned made = operate_on_arrays(*this, getitem, container, key)) return made;
   }
   want_now(container);
-  want_now(key);
+  if (!PyDict_Check(container) || !is_address(key)) want_now(key);
   if (sym_number(container)) return subscript(fixed_number(container).get(), key);
   if (sym_number(key) && !recorder.is_fake(container)) return subscript(container, fixed_number(key).get());
   if (recorder.is_fake(container) || recorder.is_fake(key)) {
@@ -510,6 +521,14 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
       return origins.wrap(PySequence_Fast_GET_ITEM(container, i),
                           origins.sources().add(Step::element, e->source, static_cast<int32_t>(i)));
   }
+  if (e != nullptr && Py_IS_TYPE(container, &PyDictProxy_Type) && is_constant(key)) {  // __dict__ of a class
+    const SourceId source = origins.sources().add(Step::item, e->source, 0, key);
+    if (PyObject* found = PyObject_GetItem(container, key)) return origins.wrap(Owned::take(found).get(), source);
+    if (!PyErr_ExceptionMatches(PyExc_KeyError)) throw PythonError();
+    origins.guard_type(container);
+    origins.sources().guard(source, FactKind::absent);
+    throw PythonError();
+  }
   if (is_opaque(container)) break_here(Reason::unknown_object, Py_TYPE(container)->tp_name);
   Owned in = Owned::share(container), k = Owned::share(key);
   if (!prepare(in, true) || !prepare(k, false)) break_here(Reason::callback, "[]");
@@ -518,7 +537,7 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
 
 void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* value) {
   want_now(container);
-  want_now(key);
+  if (!PyDict_Check(container) || !is_address(key)) want_now(key);
   if (sym_number(container)) return store_subscript(fixed_number(container).get(), key, value);
   if (sym_number(key) && !recorder.is_fake(container))
     return store_subscript(container, fixed_number(key).get(), value);

@@ -280,8 +280,7 @@ bool is_deque(PyObject* object) {
 }
 
 bool Origins::can_absorb(PyObject* o) const {
-  if (PyList_Check(o)) return PyList_CheckExact(o) || !has_python_specials(Py_TYPE(o));
-  return PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o) || is_deque(o);
+  return PyList_Check(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o) || is_deque(o);
 }
 
 namespace {

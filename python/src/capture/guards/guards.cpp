@@ -152,6 +152,7 @@ struct Guards::Walk {
       case Step::class_item:
         return PyType_Check(from) ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(from), f.key) : nullptr;
       case Step::item:
+        if (Py_IS_TYPE(from, &PyDictProxy_Type)) return own(PyObject_GetItem(from, f.key));
         return PyDict_Check(from) ? look_up(from, f) : nullptr;
       case Step::key_at: {
         if (!PyDict_Check(from)) return nullptr;

@@ -297,9 +297,11 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     item.kind = Kind::c_method;
   else if (type == &PySuper_Type)
     item.kind = Kind::super;
-  else if (is_generator(o))
-    throw Unrebuildable{o, "a generator"};
-  else if (PyType_Check(o))
+  else if (is_generator(o)) {
+    item.parts = call_of_generator(e_, o);
+    if (!item.parts) throw Unrebuildable{o, "a generator"};
+    item.kind = Kind::reduced;
+  } else if (PyType_Check(o))
     throw Unrebuildable{o, "a class"};
   else if (is_tensor(o))
     item.kind = Kind::constant;
@@ -804,6 +806,8 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       return;
     case Kind::reduced: {
       // callable(*args), then state, items and pairs, as copy.copy has it.
+      if (item.begun) throw Unrebuildable{o, "an object that holds itself"};
+      item.begun = true;
       const Owned parts = Owned::share(item.parts.get());
       PyObject* args = PyTuple_GET_ITEM(parts.get(), 1);
       PyObject* callee = PyTuple_GET_ITEM(parts.get(), 0);

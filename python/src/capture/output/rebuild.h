@@ -70,7 +70,7 @@ class Rebuilder {
     int uses = 0;
     int local = -1;  // where it lies once it is made
     int output = 0;
-    bool begun = false;  // of a tuple: its elements are being made
+    bool begun = false;  // of a tuple, or what __reduce_ex__ gave: its parts are being made
     SourceId source = kNoSource;
     Owned kept, parts;  // parts: what __reduce_ex__ gave; the dict of an instance
   };
