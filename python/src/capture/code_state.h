@@ -15,9 +15,9 @@ struct CodeState {
   std::shared_ptr<const Code> decoded;   // by decode()
   std::shared_ptr<FrameEntry> on_entry;  // by set_frame_entry(); null: frames of this code are of no interest
   Owned answering;                       // by the frame hook: code that returns what a callback came to
-  std::string again;                     // of resume code: the break that it begins with, which was counted before
-  PyCodeObject* original = nullptr;      // of emitted code: the program's, which lives while this one runs
-  bool met = false;                      // the newcomers' callback has decided
+  std::string again;  // of resume code: code and place of the break that it begins with, which was counted before
+  PyCodeObject* original = nullptr;  // of emitted code: the program's, which lives while this one runs
+  bool met = false;                  // the newcomers' callback has decided
 };
 
 // The number of our slot in co_extra; -1 before it is asked for.

@@ -22,7 +22,7 @@ struct GraphBreak {
 
 // The instruction of a break inside of a call that was followed is run by the resume function, which breaks there again: no
 // break of its own. What tells that it is the same one.
-inline std::string again_text(const GraphBreak& b) { return b.reason + " " + b.file + ":" + std::to_string(b.line); }
+inline std::string place_of(const GraphBreak& b) { return b.code + " " + b.file + ":" + std::to_string(b.line); }
 
 // How a result is made from the values that the graph returns, without running code of Python.
 struct Recipe {

@@ -1,4 +1,6 @@
 // Builtins that the evaluator knows by heart, as they look at attributes, classes or iterators of their arguments.
+#include <algorithm>
+
 #include "capture/evaluator/callbacks.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/later.h"
@@ -296,6 +298,23 @@ struct Builtins {
       break_here(Reason::unknown_object, "the address of an object is shown");
     return by_special(e, c, a, {"__repr__"});
   }
+  // Of an exception from outside, whose class is one of C: its arguments alone make it. Empty for others.
+  static Owned text_of_error(Evaluator& e, PyObject* error) {
+    if (!PyExceptionInstance_Check(error) || is_heap_instance(error)) return {};
+    static PyObject* const plain[] = {PyExc_Exception,      PyExc_ValueError,         PyExc_TypeError,
+                                      PyExc_RuntimeError,   PyExc_KeyError,           PyExc_IndexError,
+                                      PyExc_LookupError,    PyExc_ArithmeticError,    PyExc_ZeroDivisionError,
+                                      PyExc_AssertionError, PyExc_NotImplementedError};
+    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(error));
+    if (std::find(std::begin(plain), std::end(plain), type) == std::end(plain)) return {};
+    static PyObject* const name = interned("args");
+    e.origins.guard_type(error);
+    const Owned args = Owned::take(PyObject_GetAttr(error, name));
+    if (!is_constant(args.get())) return {};
+    e.origins.sources().guard(e.origins.sources().add(Step::attribute, e.origins.source_of(error), 0, name),
+                              FactKind::equal, args.get());
+    return Owned::take(PyObject_Str(error));
+  }
   static Owned str(Evaluator& e, PyObject* c, Arguments& a) {
     if (a.values.size() == 1 && PyExceptionInstance_Check(a[0]) && !e.origins.outside(a[0])) {
       if (Owned m = is_heap_instance(a[0]) ? e.special(a[0], "__str__") : Owned(); m && PyMethod_Check(m.get()))
@@ -306,6 +325,9 @@ struct Builtins {
       e.looks_ = Looks::at_all;
       if (!plain) break_here(Reason::callback, "__str__");
       return Owned::take(PyObject_Str(a[0]));
+    }
+    if (a.values.size() == 1 && e.origins.outside(a[0])) {
+      if (Owned made = text_of_error(e, a[0])) return made;
     }
     if (a.values.size() == 1 && has_address(a[0]) && !e.python_special(a[0], str_name()))
       break_here(Reason::unknown_object, "the address of an object is shown");
@@ -360,6 +382,9 @@ struct Builtins {
     const bool made_here = !e.recorder.is_fake(o) && !e.origins.outside(o) && !is_immutable(o) && !later_of(o) &&
                            !PyType_Check(o) && !sym_number(o);
     if (made_here) return make_address(e, callable, o);
+    if (o == Py_None || o == Py_True || o == Py_False || o == Py_Ellipsis) return Owned::take(PyLong_FromVoidPtr(o));
+    // Numbers and texts that are equal may be one object or several; is says of them what they are here, and so does this.
+    if (is_constant(o) && !e.origins.outside(o)) return make_address(e, callable, o);
     if (e.recorder.is_fake(o) || !e.origins.outside(o)) break_here(Reason::unknown_object, "the address of an object");
     e.origins.guard_identity(o);
     return Owned::take(PyLong_FromVoidPtr(o));

@@ -219,7 +219,7 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     // What stands at the first break may keep it from being there: the reason is the first one all the same.
     if (stop_at < 0) reason = out.shown;
     if (stop_at < 0 || out.raised) counted = !out.raised;
-    if (stop_at < 0 && !out.recorded && again_text(out.shown) == again) counted = false;
+    if (stop_at < 0 && !out.recorded && place_of(out.shown) == again) counted = false;
     stop_at = out.step;
   }
   Trace nothing;

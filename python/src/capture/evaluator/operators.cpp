@@ -8,6 +8,7 @@
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/warnings_guard.h"
 #include "capture/graph/sym_int.h"
+#include "capture/guards/items_ahead.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {
@@ -608,6 +609,10 @@ Owned Evaluator::iterate(PyObject* o) {
       }();
       return call(by_index, Arguments::of({o}));
     }
+  }
+  if (origins.outside(o) && Py_TYPE(o)->tp_iter == PyObject_SelfIter && has_items_ahead(o)) {
+    origins.guard_type(o);
+    return Owned::share(o);
   }
   PyObject* in = origins.absorb(o);
   if (origins.outside(in) && !is_immutable(in)) {

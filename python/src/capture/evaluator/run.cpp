@@ -412,6 +412,8 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
     case Op::push_exc_info:
     case Op::pop_except:
     case Op::check_exc_match:
+    case Op::check_eg_match:
+    case Op::prep_reraise_star:
     case Op::before_with:
     case Op::with_except_start:
       return step_exceptions(f, in);
@@ -440,9 +442,6 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
     case Op::end_async_for:
     case Op::async_gen_wrap:
       break_here(Reason::asynchronous);
-    case Op::check_eg_match:
-    case Op::prep_reraise_star:
-      break_here(Reason::instruction, "except*");
     case Op::import_star:
       break_here(Reason::instruction, "from ... import *");
     case Op::print_expr:
@@ -581,6 +580,48 @@ Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
       origins.guard_type(s.top());
       if (!fits) raise(PyExc_TypeError, "catching classes that do not inherit from BaseException is not allowed");
       s.push(Owned::share(PyErr_GivenExceptionMatches(s.top(), plain.get()) ? Py_True : Py_False));
+      return Next::go_on;
+    }
+    case Op::check_eg_match: {
+      const Owned type = s.pop();
+      PyObject* error = s.top();
+      const auto is_plain = [](PyObject* o) {  // no group, whose class may not stand behind except*
+        return PyExceptionClass_Check(o) && PyObject_IsSubclass(o, PyExc_BaseExceptionGroup) == 0;
+      };
+      bool fits = !origins.outside(error) && is_plain(type.get());
+      if (PyTuple_CheckExact(type.get())) {
+        fits = !origins.outside(error) && !origins.outside(type.get());
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type.get()); ++i)
+          fits = fits && is_plain(PyTuple_GET_ITEM(type.get(), i));
+      }
+      // A class of the program may have a derive() of its own.
+      const bool group = PyObject_IsInstance(error, PyExc_BaseExceptionGroup) == 1;
+      const std::string_view name(Py_TYPE(error)->tp_name);
+      if (!fits || (group && name != "ExceptionGroup" && name != "BaseExceptionGroup"))
+        break_here(Reason::instruction, "except*");
+      Owned rest = Owned::share(Py_None), match = Owned::share(Py_None);
+      if (PyErr_GivenExceptionMatches(error, type.get())) {
+        const Owned one = Owned::take(PyTuple_Pack(1, error));
+        match = Owned::take(PyObject_CallFunction(PyExc_BaseExceptionGroup, "sO", "", one.get()));
+      } else if (group) {
+        const Owned parts = Owned::take(PyObject_CallMethod(error, "split", "O", type.get()));
+        match = Owned::share(PyTuple_GET_ITEM(parts.get(), 0));
+        rest = Owned::share(PyTuple_GET_ITEM(parts.get(), 1));
+      }
+      if (match.get() != Py_None) {
+        set_handled(Owned::share(match.get()));
+        s.set_top(0, std::move(rest));
+      }
+      s.push(std::move(match));
+      return Next::go_on;
+    }
+    case Op::
+        prep_reraise_star: {  // what the handlers have raised, and what none of them took: nothing, or Python's to join
+      const Owned raised = s.pop();
+      if (!PyList_CheckExact(raised.get()) || origins.outside(raised.get())) break_here(Reason::instruction, "except*");
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(raised.get()); ++i)
+        if (PyList_GET_ITEM(raised.get(), i) != Py_None) break_here(Reason::instruction, "except*");
+      s.set_top(0, Owned::share(Py_None));
       return Next::go_on;
     }
     case Op::before_with: {

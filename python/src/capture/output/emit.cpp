@@ -279,7 +279,7 @@ class BreakWriter {
     ResumeCode made = resume_code(*f.code, index, shape);
     const Owned code = interned_code(std::move(made.code));
     if (&f == e_.frames.back() && index == f.at && !trace_.breaks.empty())
-      code_state(reinterpret_cast<PyCodeObject*>(code.get())).again = again_text(trace_.breaks.back());
+      code_state(reinterpret_cast<PyCodeObject*>(code.get())).again = place_of(trace_.breaks.back());
     if (made.closure.empty()) {
       Owned function = Owned::take(PyFunction_New(code.get(), f.globals));
       if (e_.options.resume) function = e_.options.resume(function.get());
