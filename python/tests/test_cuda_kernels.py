@@ -1,6 +1,9 @@
 """Kernels of device cuda against the CPU's: on a GPU, or on the host's stand-in for one (tests/host_gpu), which compiles them as
 C++ and runs their threads as fibers."""
 
+import os
+import subprocess
+import sys
 import unittest
 
 import sconce as torch
@@ -258,6 +261,22 @@ class Kernels(unittest.TestCase):
         for heads, size, causal in ((2, 64, True), (1, 40, False), (2, 128, True)):
             q, k, v = (torch.randn(1, heads, n, size).to(BF16) for n in (70, 130, 130))
             self.same(lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal), q, k, v)
+
+    def test_attention_over_many_tiles(self):
+        """Blocks of 128 queries over one to four tiles of 128 keys; sizes that fill none of them; masks that hide whole tiles."""
+        for queries, keys, size, causal, masked, dtype in ((300, 300, 128, True, False, BF16), (129, 400, 64, False, False, F16),
+                                                           (150, 261, 72, False, True, BF16), (260, 140, 128, True, False, F16)):
+            q, k, v = (torch.randn(2, 3, n, size).to(dtype) for n in (queries, keys, keys))
+            mask = [torch.randn(2, 1, queries, keys).to(dtype)] if masked else []
+            for m in mask:
+                m[:, :, 5:7, :130] = float("-inf")
+            self.same(lambda q, k, v, *m: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, attn_mask=m[0] if m else None), q, k, v, *mask)
+
+    @unittest.skipUnless("host_gpu" in os.environ.get("LD_LIBRARY_PATH", ""), "the stand-in alone is another GPU when it is asked to be")
+    def test_attention_before_hopper(self):
+        names = ["Kernels.test_attention_of_halves", "Kernels.test_attention_over_many_tiles"]
+        done = subprocess.run([sys.executable, __file__, "-q", *names], env={**os.environ, "SCONCE_HOST_GPU_MAJOR": "8"}, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_gradients_of_attention_of_halves(self):
         for heads, key_heads, size, causal, masked in ((2, 2, 64, True, False), (2, 1, 40, False, True), (1, 1, 128, False, False)):

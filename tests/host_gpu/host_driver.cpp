@@ -245,7 +245,12 @@ API cuDeviceGetCount(int* count) { return *count = 1, 0; }
 API cuDeviceGet(int* device, int) { return *device = 0, 0; }
 API cuDeviceGetName(char* name, int size, int) { return std::snprintf(name, static_cast<size_t>(size), "Host"), 0; }
 API cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 16 ? 132 : attribute == 97 ? 232448 : 1;
+  const char* major = std::getenv("SCONCE_HOST_GPU_MAJOR");  // as which generation it presents itself: 9
+  *value = attribute == 75   ? (major ? std::atoi(major) : 9)
+           : attribute == 76 ? 0
+           : attribute == 16 ? 132
+           : attribute == 97 ? 232448
+                             : 1;
   return 0;
 }
 API cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = size_t{8} << 30, 0; }

@@ -154,7 +154,7 @@ TEST_F(Kernels, AreCompiledOnceAndStayWhereTheyAre) {
   EXPECT_EQ(a.shared_bytes, 1024);
   EXPECT_EQ(driver.calls("cuModuleLoadData"), 1);
   EXPECT_EQ(driver.compiled, std::vector<std::string>{text});
-  EXPECT_EQ(driver.last_options, (std::vector<std::string>{"--gpu-architecture=sm_90", "--std=c++20", "--fmad=false",
+  EXPECT_EQ(driver.last_options, (std::vector<std::string>{"--gpu-architecture=sm_90a", "--std=c++20", "--fmad=false",
                                                            "-default-device", "-dw"}));
   forget_kernels();  // as in another process: the file serves
   find_kernel(kCuda, "one", make, "f");
@@ -169,7 +169,7 @@ TEST_F(Kernels, AreCompiledOnceAndStayWhereTheyAre) {
 TEST_F(Kernels, TextsThatDoNotCompileShowTheLog) {
   EXPECT_EQ(
       error_of([] { find_kernel(kCuda, "bad", [] { return "#error"; }, "f"); }),
-      "a CUDA kernel does not compile (NVRTC 13.0, --gpu-architecture=sm_90, error 6):\nkernel.cu(1): error: #error");
+      "a CUDA kernel does not compile (NVRTC 13.0, --gpu-architecture=sm_90a, error 6):\nkernel.cu(1): error: #error");
   EXPECT_EQ(error_of([] { find_kernel(kCuda, "good", [] { return "text"; }, "absent"); }),
             "good: no kernel 'absent': CUDA_ERROR_NOT_FOUND: named symbol not found");
 }

@@ -77,8 +77,10 @@ const State& needed() {
 struct Target {
   int architecture;
   bool is_ptx;  // the driver compiles it on
+  // Code for sm_90a runs on every sm_90; without the letter Hopper's warp groups are refused.
   std::string option() const {
-    return fmt::format("--gpu-architecture={}_{}", is_ptx ? "compute" : "sm", architecture);
+    return fmt::format("--gpu-architecture={}_{}{}", is_ptx ? "compute" : "sm", architecture,
+                       !is_ptx && architecture == 90 ? "a" : "");
   }
 };
 

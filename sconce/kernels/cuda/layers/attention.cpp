@@ -1,6 +1,7 @@
 // Attention on CUDA devices. 16-bit floats: by cuDNN where rows are many, else by kernels that keep no matrix of
-// weights, too (text/attention/). Others, and gradients of long rows: by products, scores, softmax,
+// weights, too (text/attention/; on Hopper by warp groups). Others, and gradients of long rows: by products, scores, softmax,
 // values, in float32 (float64) throughout. Heads of keys may be fewer than those of queries.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -10,6 +11,7 @@
 #include "sconce/generated/attention_cuda_kernels.h"
 #include "sconce/kernels/any/layers/attention_choice.h"
 #include "sconce/kernels/cuda/cudnn/cudnn.h"
+#include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/kernels/cuda/shared_types.h"
@@ -65,7 +67,7 @@ Tensor scores_of(const Tensor& q, const Tensor& k, bool is_causal, const Tensor&
 struct Variant {
   DType dtype, mask;
   int size;   // of a row, with what is filled up
-  int tiles;  // of 16 queries for each warp
+  int tiles;  // of 16 queries for each warp; 0: by warp groups
   bool is_causal, is_masked;
 };
 
@@ -76,8 +78,9 @@ std::string source_of(const Variant& v) {
       "{}\n#define CAUSAL {}\n#define MASKED {}\n",
       stored_type(v.dtype), stored_type(v.mask), v.size, v.tiles, v.is_causal ? 1 : 0, v.is_masked ? 1 : 0);
   out += text_file("tensor_cores");
-  out += text_file("attention_arguments");
-  out += text_file("attention");
+  if (v.tiles == 0) out += text_file("warp_groups");
+  for (const char* file : {"attention_arguments", "attention_rows"}) out += text_file(file);
+  out += text_file(v.tiles == 0 ? "attention_groups" : "attention");
   return out;
 }
 
@@ -148,20 +151,26 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
   put_strides(a.out_stride, o);
   put_strides(a.level_stride, l);
   const int size = put_problem(a, q, k, v, mask, scale);
-  const int tiles = size <= 128 && q.size(2) > 64 ? 2 : 1;  // registers hold no more; few queries need no more
+  const Device device = query.device();
+  // Registers hold no more; few queries need no more. Warp groups are Hopper's alone.
+  const bool is_wide = size <= 128 && q.size(2) > 64, by_groups = is_wide && properties(device).architecture() == 90;
+  const int tiles = by_groups ? 0 : is_wide ? 2 : 1;
   const Variant variant{q.dtype(),     mask.defined() ? mask.dtype() : DType::float32, size, tiles, is_causal,
                         mask.defined()};
-  const Device device = query.device();
   const Kernel& kernel = find_kernel(
       device,
       fmt::format("attention/{}.{}/{}.{}{}{}", static_cast<int>(variant.dtype), static_cast<int>(variant.mask), size,
                   tiles, is_causal ? "c" : "", variant.is_masked ? "m" : ""),
       [&variant] { return source_of(variant); }, "attention");
+  const int64_t of_block = by_groups ? 128 : 64 * tiles;  // queries
   Shape shape;
-  shape.grid_x = static_cast<unsigned>((q.size(2) + 64 * tiles - 1) / (64 * tiles));
+  shape.grid_x = static_cast<unsigned>((q.size(2) + of_block - 1) / of_block);
   shape.grid_y = static_cast<unsigned>(q.size(0) * q.size(1));
-  shape.block_x = 128;
-  shape.shared_bytes = static_cast<unsigned>((128 * tiles + 512) * size);  // queries; two stages of keys and values
+  shape.block_x = by_groups ? 256 : 128;
+  // Queries; two stages of keys and values.
+  shape.shared_bytes = static_cast<unsigned>((2 * of_block + 8 * (by_groups ? 128 : 64)) * size);
+  constexpr int64_t kCached = 24 << 20;  // bytes of keys and values that are read from the L2 cache: half of Hopper's
+  a.set = static_cast<int>(std::clamp<int64_t>(kCached / (4 * k.size(2) * k.size(3)), 1, q.size(0) * q.size(1)));
   launch(device, kernel, shape, &a, sizeof a, "scaled_dot_product_attention");
   if (!o.is_same(out)) sconce::copy_(out, o);
   if (!l.is_same(level)) sconce::copy_(level, l);

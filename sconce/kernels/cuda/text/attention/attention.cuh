@@ -5,7 +5,6 @@
 constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 16 * TILES, kQueries = kRows * kWarps, kKeys = 64;
 constexpr int kChunks = D / 8;  // of 16 bytes in a row
 constexpr int kTileBytes = kKeys * D * 2;
-constexpr float kLog2e = 1.4426950408889634f;
 
 // Rows lie side by side with their chunks exchanged, so that eight rows of a matrix are in eight different banks.
 HOT char* chunk_at(char* tile, int row, int chunk) { return tile + (row * kChunks + (chunk ^ (row & 7))) * 16; }
@@ -100,51 +99,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
         }
       }
 #undef READ_KEYS
-      const bool partly = base + kKeys > a.keys || (CAUSAL && base + kKeys > first + warp * kRows);
-      if (MASKED || partly) {
-        EACH_TILE
-#pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              const int row = first + warp * kRows + t * 16 + group + i / 2 * 8, column = base + n * 8 + pair + i % 2;
-              if constexpr (MASKED) {
-                s[t][n][i] *= factor;
-                if (row < a.queries && column < a.keys)
-                  s[t][n][i] += as<float>(static_cast<const Mask*>(a.mask)[batch * a.mask_stride[0] + head * a.mask_stride[1] + row * a.mask_stride[2] + column * a.mask_stride[3]]) * kLog2e;
-              }
-              if (column >= a.keys || (CAUSAL && column > row)) s[t][n][i] = -float(INFINITY_64);
-            }
-      }
+      const int row = first + warp * kRows;
+      if (MASKED || base + kKeys > a.keys || (CAUSAL && base + kKeys > row)) EACH_TILE mask_scores(s[t], a, batch, head, row + t * 16 + group, base + pair, factor);
       EACH_TILE {
         float rescale[2];
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          float most = top[t][h];
-#pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(s[t][n][2 * h], s[t][n][2 * h + 1]));
-          most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 1));
-          most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 2));
-          const float level = most == -float(INFINITY_64) ? 0.0f : most * later;
-          rescale[h] = power_of_two(fmaf(top[t][h], later, -level));
-          top[t][h] = most;
-          float sum = 0;
-#pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-            for (int i = 2 * h; i < 2 * h + 2; ++i) {
-              s[t][n][i] = power_of_two(fmaf(s[t][n][i], later, -level));
-              sum += s[t][n][i];
-            }
-          total[t][h] = total[t][h] * rescale[h] + sum;
-        }
-        // The largest score seldom changes after the first tiles: to ask costs less than to rescale.
-        if (__any_sync(FULL_WARP, rescale[0] != 1 || rescale[1] != 1)) {
-#pragma unroll
-          for (int n = 0; n < D / 8; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) out[t][n][i] *= rescale[i / 2];
-        }
+        take_exponentials(s[t], top[t], total[t], rescale, later);
+        rescale_rows(out[t], rescale);
       }
 #pragma unroll
       for (int k = 0; k < kKeys / 16; ++k) {
@@ -166,21 +126,5 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
       }
     }
   }
-  EACH_TILE
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      total[t][h] += __shfl_xor_sync(FULL_WARP, total[t][h], 1);
-      total[t][h] += __shfl_xor_sync(FULL_WARP, total[t][h], 2);
-      const int row = first + warp * kRows + t * 16 + group + h * 8;
-      if (row >= a.queries) continue;
-      if (pair == 0) a.level[batch * a.level_stride[0] + head * a.level_stride[1] + row * a.level_stride[2]] = (top[t][h] * later + log2f(total[t][h])) / kLog2e;
-      T* to = static_cast<T*>(a.out) + batch * a.out_stride[0] + head * a.out_stride[1] + row * a.out_stride[2];
-      const float by = total[t][h] == 0 ? 0 : 1 / total[t][h];  // a mask may hide all keys
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n) {
-        if (n * 8 + pair >= a.size) continue;
-        const u32 both = packed(out[t][n][2 * h] * by, out[t][n][2 * h + 1] * by);
-        *reinterpret_cast<u32*>(to + n * 8 + pair) = both;
-      }
-    }
+  EACH_TILE write_rows(out[t], top[t], total[t], a, batch, head, first + warp * kRows + t * 16 + group, pair, later);
 }

@@ -6,5 +6,6 @@ struct AttentionArguments {
   i64 query_stride[3], key_stride[3], value_stride[3], out_stride[3], level_stride[3];  // batch, head, row
   i64 mask_stride[4];                                                  // batch, head, query, key
   int heads, key_heads, queries, keys, size;                           // size: elements of a row
+  int set;                                                             // heads whose blocks run together (attention_groups)
   float scale;
 };
