@@ -8,6 +8,8 @@ type of its class: f32 and f64, i32 and i64, c64 and c128. What the host writes 
     reduce      struct Op { identity<k>, map<k>, combine<k>, merge, finish<r> }, as simd/reduction_loop.h has them
 """
 
+import ast
+
 from .. import cpp
 from .expression import Translator, identifier
 from .functions import CLASSES
@@ -22,6 +24,16 @@ _FILE_OF = {"digamma": "gamma", "trigamma": "gamma", "factorial": "gamma", "zeta
             "k0": "bessel", "k1": "bessel", "k0e": "bessel", "k1e": "bessel", "airy_ai": "airy"}
 
 
+def _logistic_of(node):
+    """x of 1 / (1 + exp(-x)); None of others."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=1), op=ast.Div(),
+                       right=ast.BinOp(left=ast.Constant(value=1), op=ast.Add(),
+                                       right=ast.Call(func=ast.Name(id="exp"), args=[ast.UnaryOp(op=ast.USub(), operand=x)]))):
+            return x
+    return None
+
+
 class _DeviceTranslator(Translator):
     """Element by element, with the compute type left open."""
 
@@ -29,6 +41,16 @@ class _DeviceTranslator(Translator):
         super().__init__(op, cls, _COMPUTE[cls], scalar=True)
         self.vector = "Z" if cls == "complex" else "V"
         self.files = set()
+        self.knows_result = False  # narrow_mode is an argument
+
+    def on_BinOp(self, node):
+        inner = _logistic_of(node) if self.cls == "float" and self.knows_result else None
+        return super().on_BinOp(node) if inner is None else self.logistic(self.expr(inner))
+
+    def logistic(self, x):
+        """1 / (1 + exp(-x)), as exact as the result's dtype needs it."""
+        (x,), constant = self.join([x])
+        return type(x)(f"logistic({self.value(x)}, narrow_mode)", "value", constant)
 
     def literal(self, number):
         text = super().literal(number)
@@ -43,6 +65,8 @@ class _DeviceTranslator(Translator):
             self.files.add("orthogonal")
         elif name in _FILE_OF:
             self.files.add(_FILE_OF[name])
+        elif name == "sigmoid" and self.cls == "float" and self.knows_result:
+            return self.logistic(args[0])
         result = super().call(name, args, nodes, constant)
         if isinstance(result.text, str) and result.text.startswith("each("):
             values = ", ".join(self.value(a) for a in args)
@@ -59,6 +83,7 @@ def _classes(op):
 def pointwise_text(op, cls):
     """(the function, bits of SPECIAL)"""
     t = _DeviceTranslator(op, cls)
+    t.knows_result = True
     result = t.translate()
     vector = "Z" if cls == "complex" else "V"
     params = [f"{'bool' if kind == 'bool' else vector} {identifier(n)}" for n, kind in op.inputs]

@@ -32,6 +32,12 @@ class DeviceText(unittest.TestCase):
             "DEVICE V op(V self, int narrow_mode) { return V(V(special::zeta(self, splat<V>(L(2.0))))); }\n", 1))
         self.assertEqual(text("igamma(self, 1)")[1], 2)
 
+    def test_sigmoids_know_how_exact_the_result_is(self):
+        for expr in ("1 / (1 + exp(-self))", "sigmoid(self)"):
+            self.assertEqual(text(expr)[0], "DEVICE V op(V self, int narrow_mode) { return V(logistic(self, narrow_mode)); }\n")
+        self.assertIn("(L(1.0) / (L(1.0) + exp(self)))", text("1 / (1 + exp(self))")[0])
+        self.assertNotIn("logistic", text("1 / (1 + exp(-self))", "complex")[0])
+
     def test_reductions_are_structs(self):
         var = ReduceOp("var", "ops/test.toml:9", "var", ["total", "squares"],
                        {"total": {"default": "self"}, "squares": {"default": "d = self - total / n; d * d"}},
