@@ -257,6 +257,26 @@ class Kernels(unittest.TestCase):
         self.bits(lambda x: torch.triu(x), x)
         self.bits(lambda x: torch.flip(x, [0, 2]), x)
 
+    def test_batch_norm_in_training(self):
+        """Statistics, running ones, result and gradients: channels first and last, in one block for a channel and in many, whole packs or not."""
+        for size, dtype, last in (((4, 3, 64, 64), F32, False), ((4, 3, 64, 64), BF16, False), ((2, 40, 7, 7), F16, False), ((3, 5, 7), F64, False),
+                                  ((70, 24), F32, False), ((4, 24, 32, 32), F32, True), ((4, 24, 32, 32), BF16, True), ((3, 5, 9, 9), F16, True)):
+            channels = size[1]
+            x, g = (torch.randn(*size) * 2 + 30).to(dtype), torch.randn(*size).to(dtype)
+            if last:
+                x = x.to(memory_format=torch.channels_last)
+            kept = F64 if dtype == F64 else F32
+            w, b, mean, var = torch.rand(channels).to(kept), torch.randn(channels).to(kept), torch.randn(channels).to(kept), torch.rand(channels).to(kept)
+
+            def run(x, g, w, b, mean, var):
+                mean, var = mean.clone(), var.clone()
+                out, save_mean, save_invstd = aten.native_batch_norm(x, w, b, mean, var, True, 0.3, 1e-3)
+                grads = aten.native_batch_norm_backward(g, x, w, mean, var, save_mean, save_invstd, True, 1e-3, [True, True, True])
+                return [out, save_mean, save_invstd, mean, var, *grads]
+
+            self.same(run, x, g, w, b, mean, var, relative=1e-3, absolute=2e-3)
+            self.assertEqual(run(*there([x, g, w, b, mean, var]))[5].stride(), x.stride())
+
     def test_attention_of_halves(self):
         for heads, size, causal in ((2, 64, True), (1, 40, False), (2, 128, True)):
             q, k, v = (torch.randn(1, heads, n, size).to(BF16) for n in (70, 130, 130))

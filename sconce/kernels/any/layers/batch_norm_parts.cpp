@@ -49,7 +49,7 @@ Tensor sconce_again_native_batch_norm(const Tensor& input, const Tensor& weight,
       std::get<0>(native_batch_norm(on_meta(input), on_meta(weight), on_meta(bias), {}, {}, true, 0.1, 1e-5));
   const Tensor out = empty_strided_tensor(spec.sizes(), spec.strides(), spec.dtype(), input.device());
   if (input.numel() == 0) return out;
-  apply_factors(out, to(input, compute),
+  apply_factors(out, input,
                 channel_factors(to(save_mean, compute), to(save_invstd, compute), in_compute(weight, compute),
                                 in_compute(bias, compute)));
   return out;

@@ -22,15 +22,11 @@ inline ChannelFactors channel_factors(const Tensor& mean, const Tensor& invstd, 
 inline Tensor inverse_deviation(const Tensor& var, double eps) { return rsqrt(add(var, Scalar(eps))); }
 // A parameter of a norm in the dtype that it is computed in.
 inline Tensor in_compute(const Tensor& t, DType compute) { return t.defined() ? reshape(to(t, compute), {-1}) : t; }
-// Elements of `x`, which is `input` in the dtype of the factors, to `out`.
+// x * scale + shift, in the dtype of the factors, to `out`.
 inline void apply_factors(const Tensor& out, const Tensor& x, const ChannelFactors& f) {
   Dims sizes(static_cast<size_t>(x.dim()), 1);
   sizes[1] = x.size(1);
-  const Tensor scale = view(contiguous(f.scale), sizes), shift = view(contiguous(f.shift), sizes);
-  if (out.dtype() == x.dtype())
-    addcmul_out(out, shift, x, scale);
-  else
-    copy_(out, addcmul(shift, x, scale));
+  addcmul_out(out, view(contiguous(f.shift), sizes), x, view(contiguous(f.scale), sizes));
 }
 // Sums and factors of 16-bit floats are float32.
 inline DType norm_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }

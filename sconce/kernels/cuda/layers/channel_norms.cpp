@@ -1,8 +1,9 @@
-// Batch norm and group norm on CUDA devices, with their gradients. Batch norm is a reduction for the statistics and one
-// pointwise kernel x * scale + shift; group norm is a row kernel.
+// Batch norm and group norm on CUDA devices, with their gradients. Batch norm is a reduction for the statistics
+// (batch_norm_kernels.h, where they are the batch's) and one pointwise kernel x * scale + shift; group norm is a row kernel.
 #include "sconce/base/error.h"
 #include "sconce/generated/normalization_cuda_kernels.h"
 #include "sconce/kernels/any/layers/channel_factors.h"
+#include "sconce/kernels/cuda/layers/batch_norm_kernels.h"
 #include "sconce/kernels/cuda/pointwise_engine.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/ops.h"
@@ -61,6 +62,13 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
   Tensor save_mean = like(mean_spec, input.device()), save_invstd = like(invstd_spec, input.device());
   if (input.numel() == 0) return {out, save_mean, save_invstd};
   const DType compute = compute_dtype(input);
+  if (training) {
+    BatchStatistics made{save_mean, save_invstd, {}, {}};
+    if (batch_statistics(input, weight, bias, running_mean, running_var, momentum, eps, made)) {
+      apply_factors(out, input, {made.scale, made.shift});
+      return {out, save_mean, save_invstd};
+    }
+  }
   const Tensor x = sconce::to(input, compute);
   Tensor mean, var;
   if (training) {
@@ -81,7 +89,7 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
     mean = sconce::to(save_mean, compute);
     invstd = sconce::to(save_invstd, compute);
   }
-  apply_factors(out, x, channel_factors(mean, invstd, in_compute(weight, compute), in_compute(bias, compute)));
+  apply_factors(out, input, channel_factors(mean, invstd, in_compute(weight, compute), in_compute(bias, compute)));
   return {out, save_mean, save_invstd};
 }
 
@@ -90,6 +98,11 @@ Tensor reserve(const Tensor& input) { return empty_tensor({0}, DType::uint8, inp
 Three batch_norm_backward_of(const Tensor& grad_out, const Tensor& input, const Tensor& weight,
                              const Tensor& running_mean, const Tensor& running_var, const Tensor& save_mean,
                              const Tensor& save_invstd, bool train, double eps, ListRef<bool> mask) {
+  if (train) {
+    BatchGradients made;
+    if (batch_gradients(grad_out, input, weight, save_mean, save_invstd, {mask[0], mask[1], mask[2]}, made))
+      return {made.input, made.weight, made.bias};
+  }
   const DType compute = compute_dtype(input);
   const Tensor x = sconce::to(input, compute), g = sconce::to(grad_out, compute);
   const Tensor mean = sconce::view(sconce::to(train ? save_mean : running_mean, compute), {-1});
