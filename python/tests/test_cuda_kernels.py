@@ -265,7 +265,7 @@ class Kernels(unittest.TestCase):
             x, g = (torch.randn(*size) * 2 + 30).to(dtype), torch.randn(*size).to(dtype)
             if last:
                 x = x.to(memory_format=torch.channels_last)
-            kept = F64 if dtype == F64 else F32
+            kept = dtype if dtype in (F64, F16) else F32  # parameters may be as wide as the input
             w, b, mean, var = torch.rand(channels).to(kept), torch.randn(channels).to(kept), torch.randn(channels).to(kept), torch.rand(channels).to(kept)
 
             def run(x, g, w, b, mean, var):

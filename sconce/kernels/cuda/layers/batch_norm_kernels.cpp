@@ -24,7 +24,7 @@ constexpr int64_t kThreads = 256, kBatch = 4, kMostSplits = 256, kHuge = int64_t
 constexpr int64_t kBlocksFirst = 528, kBlocksLast = 264;
 
 struct Variant {
-  DType dtype, parameters, running;
+  DType dtype, parameters, kept, running;
   int64_t width, x;  // x: threads beside each other, channels last; 0: channels first
 };
 
@@ -71,16 +71,17 @@ bool describe(const Tensor& input, BatchNormArguments& a, Variant& v) {
 const Kernel& kernel_of(Device device, const Variant& v, bool statistics, const char* entry) {
   return find_kernel(
       device,
-      fmt::format("batch_norm/{}.{}.{}/{}.{}{}", static_cast<int>(v.dtype), static_cast<int>(v.parameters),
-                  static_cast<int>(v.running), v.width, v.x, statistics ? "s" : "g"),
+      fmt::format("batch_norm/{}.{}.{}.{}/{}.{}{}", static_cast<int>(v.dtype), static_cast<int>(v.parameters),
+                  static_cast<int>(v.kept), static_cast<int>(v.running), v.width, v.x, statistics ? "s" : "g"),
       [&] {
         std::string out(text_file("prelude"));
         out += compute_lines(v.dtype == DType::float64 ? Compute::f64 : Compute::f32);
         out += fmt::format(
-            "using T = {};\nusing W = {};\nusing R = {};\n#define WIDTH {}\n#define STATISTICS {}\n#define LAST "
+            "using T = {};\nusing W = {};\nusing S = {};\nusing R = {};\n#define WIDTH {}\n#define STATISTICS "
+            "{}\n#define LAST "
             "{}\nconstexpr int X = {};\n",
-            stored_type(v.dtype), stored_type(v.parameters), stored_type(v.running), v.width, statistics ? 1 : 0,
-            v.x != 0 ? 1 : 0, v.x);
+            stored_type(v.dtype), stored_type(v.parameters), stored_type(v.kept), stored_type(v.running), v.width,
+            statistics ? 1 : 0, v.x != 0 ? 1 : 0, v.x);
         for (const char* file : {"block", "batch_norm_arguments", "batch_norm"}) out += text_file(file);
         return out;
       },
@@ -102,6 +103,20 @@ void launch_sums(Device device, const Variant& v, BatchNormArguments& a, bool st
   launch(device, kernel_of(device, v, statistics, "norm_sums"), shape, &a, sizeof a, name);
 }
 
+void launch_apply(Device device, const Variant& v, const BatchNormArguments& a, bool statistics, const char* name) {
+  Shape shape;
+  shape.block_x = kThreads;
+  if (v.x == 0) {
+    const int64_t packs = a.rows * a.channels * (a.places / v.width), of_block = kThreads * kBatch;
+    shape.grid_x = static_cast<unsigned>((packs + of_block - 1) / of_block);
+  } else {
+    const int64_t of_block = kThreads / v.x * kBatch, beside = v.x * v.width;
+    shape.grid_x = static_cast<unsigned>((a.rows + of_block - 1) / of_block);
+    shape.grid_y = static_cast<unsigned>((a.channels + beside - 1) / beside);
+  }
+  launch(device, kernel_of(device, v, statistics, "norm_apply"), shape, &a, sizeof a, name);
+}
+
 // Dense numbers of channels, of one floating dtype.
 bool are_parameters(std::initializer_list<const Tensor*> all, DType& dtype) {
   bool first = true;
@@ -118,71 +133,70 @@ void* data_of(const Tensor& t) { return t.defined() ? t.data() : nullptr; }
 
 }  // namespace
 
-bool batch_statistics(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                      const Tensor& running_var, double momentum, double eps, BatchStatistics& made) {
-  const DType compute = norm_dtype(input.dtype());
+bool batch_statistics(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, double momentum,
+                      double eps, const Tensor& mean, const Tensor& invstd) {
   BatchNormArguments a{};
   Variant v{};
-  v.parameters = v.running = DType::float32;
-  if (made.save_mean.dtype() != compute || made.save_invstd.dtype() != compute || !made.save_mean.is_contiguous() ||
-      !made.save_invstd.is_contiguous() || !are_parameters({&weight, &bias}, v.parameters) ||
-      !are_parameters({&running_mean, &running_var}, v.running) || !describe(input, a, v))
+  v.parameters = v.running = v.kept = mean.dtype();
+  if (!are_parameters({&mean, &invstd}, v.kept) || !are_parameters({&running_mean, &running_var}, v.running) ||
+      !describe(input, a, v))
     return false;
-  made.scale = empty_tensor({input.size(1)}, compute, input.device());
-  made.shift = empty_tensor({input.size(1)}, compute, input.device());
-  a.weight = data_of(weight);
-  a.bias = data_of(bias);
   a.running_mean = data_of(running_mean);
   a.running_var = data_of(running_var);
-  a.save_mean = made.save_mean.data();
-  a.save_invstd = made.save_invstd.data();
-  a.scale = made.scale.data();
-  a.shift = made.shift.data();
+  a.mean = mean.data();
+  a.invstd = invstd.data();
   a.momentum = momentum;
   a.eps = eps;
   launch_sums(input.device(), v, a, true, "batch_norm");
   return true;
 }
 
-bool batch_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& mean,
-                     const Tensor& invstd, const bool (&wants)[3], BatchGradients& made) {
-  const DType compute = norm_dtype(input.dtype());
+bool apply_statistics(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                      const Tensor& invstd, const Tensor& out) {
   BatchNormArguments a{};
   Variant v{};
-  v.parameters = v.running = input.dtype();
-  if (grad.dtype() != input.dtype() || !are_parameters({&weight}, v.parameters) || !describe(input, a, v)) return false;
-  v.running = v.parameters;
+  v.parameters = v.running = v.kept = mean.dtype();
+  if (out.dtype() != input.dtype() || !(out.strides() == input.strides()) ||
+      !are_parameters({&mean, &invstd}, v.kept) || !are_parameters({&weight, &bias}, v.parameters) ||
+      !describe(input, a, v))
+    return false;
+  a.weight = data_of(weight);
+  a.bias = data_of(bias);
+  a.mean = mean.data();
+  a.invstd = invstd.data();
+  a.out = out.data();
+  launch_apply(input.device(), v, a, true, "batch_norm");
+  return true;
+}
+
+bool batch_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight, const Tensor& mean,
+                     const Tensor& invstd, const bool (&wants)[3], BatchGradients& made) {
+  BatchNormArguments a{};
+  Variant v{};
+  v.parameters = input.dtype();
+  v.running = v.kept = mean.dtype();
+  if (grad.dtype() != input.dtype() || !are_parameters({&weight}, v.parameters) ||
+      !are_parameters({&mean, &invstd}, v.kept) || !describe(input, a, v))
+    return false;
   const Tensor g =
       v.x != 0 && input.dim() == 4 ? sconce::contiguous(grad, MemoryFormat::channels_last) : sconce::contiguous(grad);
   if (!is_aligned(g) && v.width > 1) return false;
-  const Tensor level = dense(sconce::to(mean, compute)), factor = dense(sconce::to(invstd, compute));
-  const Tensor factors = empty_tensor({3, input.size(1)}, compute, input.device());
+  const Tensor factors = empty_tensor({3, input.size(1)}, norm_dtype(input.dtype()), input.device());
   const auto of_channels = [&] { return empty_tensor({input.size(1)}, v.parameters, input.device()); };
   if (wants[1]) made.weight = of_channels();
   if (wants[2]) made.bias = of_channels();
   a.grad = g.data();
   a.weight = data_of(weight);
-  a.mean = level.data();
-  a.invstd = factor.data();
+  a.mean = mean.data();
+  a.invstd = invstd.data();
   a.of_weight = data_of(made.weight);
   a.of_bias = data_of(made.bias);
   a.factors = factors.data();
   launch_sums(input.device(), v, a, false, "batch_norm_backward");
   if (!wants[0]) return true;
   made.input = sconce::empty_like(input);
-  a.of_input = made.input.data();
-  Shape shape;
-  shape.block_x = kThreads;
-  if (v.x == 0) {
-    const int64_t of_block = kThreads * kBatch * v.width;
-    shape.grid_x = static_cast<unsigned>((input.numel() + of_block - 1) / of_block);
-  } else {
-    const int64_t of_block = kThreads / v.x * kBatch, beside = v.x * v.width;
-    shape.grid_x = static_cast<unsigned>((a.rows + of_block - 1) / of_block);
-    shape.grid_y = static_cast<unsigned>((input.size(1) + beside - 1) / beside);
-  }
-  launch(input.device(), kernel_of(input.device(), v, false, "norm_gradient"), shape, &a, sizeof a,
-         "batch_norm_backward");
+  a.out = made.input.data();
+  launch_apply(input.device(), v, a, false, "batch_norm_backward");
   return true;
 }
 

@@ -1,22 +1,22 @@
-// Batch norm in training by kernels of its own: its input is read once for the statistics, once with the gradient of its result for
-// those of the parameters, and once more for its own.
+// Batch norm in training by kernels of its own: its input is read once for the statistics and once for the result, and with the
+// gradient of that once for the gradients of the parameters and once for its own. All give false, and do nothing, for other layouts
+// and dtypes.
 #pragma once
 
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::cuda {
 
-// The statistics of the batch, [channels] each: mean and 1 / deviation as they are kept, and the factors of
-// any/layers/channel_factors.h, with the bits that operators give them. Running statistics, where there are any, are
-// updated without a new version.
-struct BatchStatistics {
-  Tensor save_mean, save_invstd, scale, shift;
-};
-// False: of another layout or dtype, and nothing is done. `made` has save_mean and save_invstd to write to.
-bool batch_statistics(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                      const Tensor& running_var, double momentum, double eps, BatchStatistics& made);
+// Writes mean and 1 / deviation of the batch, [channels] each. Running statistics, where there are any, are updated without a
+// new version.
+bool batch_statistics(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, double momentum,
+                      double eps, const Tensor& mean, const Tensor& invstd);
 
-// The gradients of input, weight and bias; undefined where `wants` says so. False as above.
+// out = (input - mean) * invstd * weight + bias, with the bits of any/layers/channel_factors.h.
+bool apply_statistics(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                      const Tensor& invstd, const Tensor& out);
+
+// Undefined where `wants` says so.
 struct BatchGradients {
   Tensor input, weight, bias;
 };

@@ -1,6 +1,7 @@
 // Batch norm in training. norm_sums: two sums of every channel, and what follows from them: the statistics of the batch, or the
-// gradients of the parameters; each number is read once. norm_gradient: the gradient of the input. What stands above: T in
-// memory, V to compute in, W the parameters' type, R that of running statistics, WIDTH elements of a pack, STATISTICS 1 or 0 (gradients), and
+// gradients of the parameters; each number is read once. norm_apply: the result, or the gradient of the input. What stands above: T in
+// memory, V to compute in, W the parameters' type, S that of kept statistics, R that of running ones, WIDTH elements of a pack,
+// STATISTICS 1 (and the result) or 0 (gradients), and
 //   LAST 0   channels first: a block has one channel, or a split of it
 //   LAST 1   channels last: X threads stand beside each other, with WIDTH channels each, Y rows at a time
 // Splits depend on sizes alone, and their sums are joined in order: the bits are the same from run to run.
@@ -25,7 +26,7 @@ HOT i64 place_of(const BatchNormArguments& a, u32 channel, i64 index) {
   return (row * a.channels + channel) * a.places + (index - row * a.places);
 }
 HOT V level_of(const BatchNormArguments& a, u32 channel) {
-  if (!STATISTICS) return static_cast<const V*>(a.mean)[channel];
+  if (!STATISTICS) return as<V>(static_cast<const S*>(a.mean)[channel]);
   const i64 count = LAST ? a.rows : a.rows * a.places;
   V sum = 0;
 #pragma unroll
@@ -38,21 +39,14 @@ HOT void finish(const BatchNormArguments& a, u32 c, Sums s) {
   const V n = V(a.count);
   if (STATISTICS) {
     const V off = s.first / n, mean = level_of(a, c) + off, rest = s.second / n - off * off, var = rest < V(0) ? V(0) : rest;
-    const V invstd = V(1) / sqrt(var + V(a.eps));
-    V scale = invstd;
-    if (a.weight) scale = invstd * as<V>(static_cast<const W*>(a.weight)[c]);
-    V shift = -(mean * scale);
-    if (a.bias) shift = shift + as<V>(static_cast<const W*>(a.bias)[c]);
-    static_cast<V*>(a.save_mean)[c] = mean;
-    static_cast<V*>(a.save_invstd)[c] = invstd;
-    static_cast<V*>(a.scale)[c] = scale;
-    static_cast<V*>(a.shift)[c] = shift;
+    static_cast<S*>(a.mean)[c] = as<S>(mean);
+    static_cast<S*>(a.invstd)[c] = as<S>(V(1) / sqrt(var + V(a.eps)));
     const V kept = V(1 - a.momentum), taken = V(a.momentum);
     if (R* running = static_cast<R*>(a.running_mean)) running[c] = as<R>(as<V>(running[c]) * kept + mean * taken);
     if (R* running = static_cast<R*>(a.running_var))
       running[c] = as<R>(as<V>(running[c]) * kept + var * V(a.count / (a.count - 1)) * taken);
   } else {
-    const V invstd = static_cast<const V*>(a.invstd)[c], products = s.second * invstd;
+    const V invstd = as<V>(static_cast<const S*>(a.invstd)[c]), products = s.second * invstd;
     V scale = invstd;
     if (a.weight) scale = invstd * as<V>(static_cast<const W*>(a.weight)[c]);
     if (a.of_weight) static_cast<W*>(a.of_weight)[c] = as<W>(products);
@@ -65,6 +59,33 @@ HOT void finish(const BatchNormArguments& a, u32 c, Sums s) {
     factors[2 * a.channels + c] = s.first * share;
   }
 }
+// What an element becomes: the numbers of its channel.
+#if STATISTICS
+struct Factors {
+  V scale, shift;
+  // In the order of any/layers/channel_factors.h: the bits of its operators.
+  HOT void read_for(const BatchNormArguments& a, u32 c) {
+    scale = as<V>(static_cast<const S*>(a.invstd)[c]);
+    if (a.weight) scale = scale * as<V>(static_cast<const W*>(a.weight)[c]);
+    shift = -(as<V>(static_cast<const S*>(a.mean)[c]) * scale);
+    if (a.bias) shift = shift + as<V>(static_cast<const W*>(a.bias)[c]);
+  }
+  HOT V of(T, T input) const { return shift + as<V>(input) * scale; }
+};
+#else
+struct Factors {
+  V level, by_grad, by_input, added;
+  HOT void read_for(const BatchNormArguments& a, u32 c) {
+    const V* all = static_cast<const V*>(a.factors);
+    level = as<V>(static_cast<const S*>(a.mean)[c]);
+    by_grad = all[c];
+    by_input = all[a.channels + c];
+    added = all[2 * a.channels + c];
+  }
+  HOT V of(T grad, T input) const { return as<V>(grad) * by_grad + ((as<V>(input) - level) * by_input + added); }
+};
+#endif
+
 HOT Sums partial_of(const BatchNormArguments& a, u32 split, u32 c) {
   const V* p = static_cast<const V*>(a.partial) + (i64(split) * a.channels + c) * 2;
   return {__ldcg(p), __ldcg(p + 1)};
@@ -123,32 +144,30 @@ extern "C" __global__ void __launch_bounds__(kThreads) norm_sums(const __grid_co
   }
   if (tid == 0) finish(a, c, s);
 }
-#if !STATISTICS
-extern "C" __global__ void __launch_bounds__(kThreads) norm_gradient(const __grid_constant__ BatchNormArguments a) {
+extern "C" __global__ void __launch_bounds__(kThreads) norm_apply(const __grid_constant__ BatchNormArguments a) {
   const u32 line = u32(a.places) / WIDTH, packs = u32(a.rows * a.channels * line);
-  const V *mean = static_cast<const V*>(a.mean), *factors = static_cast<const V*>(a.factors);
+  const T *grad = static_cast<const T*>(a.grad), *input = static_cast<const T*>(a.input);
   const u32 begin = blockIdx.x * (kThreads * kBatch) + threadIdx.x;
   Pack<T, WIDTH> g[kBatch], x[kBatch];
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     const u32 at = begin + b * kThreads;
     if (at >= packs) continue;
-    g[b] = read<WIDTH>(static_cast<const T*>(a.grad) + i64(at) * WIDTH);
-    x[b] = read<WIDTH>(static_cast<const T*>(a.input) + i64(at) * WIDTH);
+    x[b] = read<WIDTH>(input + i64(at) * WIDTH);
+    g[b] = STATISTICS ? x[b] : read<WIDTH>(grad + i64(at) * WIDTH);
   }
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     const u32 at = begin + b * kThreads;
     if (at >= packs) continue;
-    const u32 c = at / line % a.channels;
-    const V level = mean[c], by_grad = factors[c], by_input = factors[a.channels + c], added = factors[2 * a.channels + c];
+    Factors f;
+    f.read_for(a, at / line % a.channels);
     V r[WIDTH];
 #pragma unroll
-    for (int i = 0; i < WIDTH; ++i) r[i] = as<V>(g[b].v[i]) * by_grad + ((as<V>(x[b].v[i]) - level) * by_input + added);
-    write<WIDTH>(static_cast<T*>(a.of_input) + i64(at) * WIDTH, pack_of<T>(r));
+    for (int i = 0; i < WIDTH; ++i) r[i] = f.of(g[b].v[i], x[b].v[i]);
+    write<WIDTH>(static_cast<T*>(a.out) + i64(at) * WIDTH, pack_of<T>(r));
   }
 }
-#endif
 #else
 constexpr int Y = kThreads / X, kChannels = X * WIDTH, kGroups = kThreads / kChannels;
 extern "C" __global__ void __launch_bounds__(kThreads) norm_sums(const __grid_constant__ BatchNormArguments a) {
@@ -213,36 +232,28 @@ extern "C" __global__ void __launch_bounds__(kThreads) norm_sums(const __grid_co
   }
   if (group == 0 && is_there) finish(a, channel, s);
 }
-#if !STATISTICS
-extern "C" __global__ void __launch_bounds__(kThreads) norm_gradient(const __grid_constant__ BatchNormArguments a) {
+extern "C" __global__ void __launch_bounds__(kThreads) norm_apply(const __grid_constant__ BatchNormArguments a) {
   const u32 tx = threadIdx.x % X, ty = threadIdx.x / X, c = blockIdx.y * kChannels + tx * WIDTH;
   if (c >= a.channels) return;
-  const V *mean = static_cast<const V*>(a.mean), *factors = static_cast<const V*>(a.factors);
+  const T *grad = static_cast<const T*>(a.grad) + c, *input = static_cast<const T*>(a.input) + c;
   const i64 begin = i64(blockIdx.x) * (Y * kBatch) + ty;
   Pack<T, WIDTH> g[kBatch], x[kBatch];
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
-    const i64 at = (begin + b * Y) * a.channels + c;
     if (begin + b * Y >= a.rows) continue;
-    g[b] = read<WIDTH>(static_cast<const T*>(a.grad) + at);
-    x[b] = read<WIDTH>(static_cast<const T*>(a.input) + at);
+    x[b] = read<WIDTH>(input + (begin + b * Y) * a.channels);
+    g[b] = STATISTICS ? x[b] : read<WIDTH>(grad + (begin + b * Y) * a.channels);
   }
-  V level[WIDTH], by_grad[WIDTH], by_input[WIDTH], added[WIDTH];
+  Factors f[WIDTH];
 #pragma unroll
-  for (int i = 0; i < WIDTH; ++i) {
-    level[i] = mean[c + i];
-    by_grad[i] = factors[c + i];
-    by_input[i] = factors[a.channels + c + i];
-    added[i] = factors[2 * a.channels + c + i];
-  }
+  for (int i = 0; i < WIDTH; ++i) f[i].read_for(a, c + i);
 #pragma unroll
   for (int b = 0; b < kBatch; ++b) {
     if (begin + b * Y >= a.rows) continue;
     V r[WIDTH];
 #pragma unroll
-    for (int i = 0; i < WIDTH; ++i) r[i] = as<V>(g[b].v[i]) * by_grad[i] + ((as<V>(x[b].v[i]) - level[i]) * by_input[i] + added[i]);
-    write<WIDTH>(static_cast<T*>(a.of_input) + (begin + b * Y) * a.channels + c, pack_of<T>(r));
+    for (int i = 0; i < WIDTH; ++i) r[i] = f[i].of(g[b].v[i], x[b].v[i]);
+    write<WIDTH>(static_cast<T*>(a.out) + (begin + b * Y) * a.channels + c, pack_of<T>(r));
   }
 }
-#endif
 #endif
