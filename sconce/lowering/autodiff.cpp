@@ -211,8 +211,45 @@ void Differentiation::find_captures() {
     else if (out != outputs.end())
       captures_.push_back({Capture::From::output, static_cast<size_t>(out - outputs.begin())});
     else
-      captures_.push_back({Capture::From::temporary, 0, is_temporary(v)});
+      captures_.push_back({Capture::From::temporary, 0, is_temporary(v), again(v)});
   }
+}
+
+namespace {
+
+// The same elements in the same order, if those of the argument are contiguous: what they are a view of.
+const ir::Value* seen_in_other_sizes(const ir::Value* v) {
+  static const ir::Symbol kinds[] = {ir::Symbol("aten::reshape"), ir::Symbol("aten::view"), ir::Symbol("aten::flatten"),
+                                     ir::Symbol("aten::unsqueeze"), ir::Symbol("aten::squeeze")};
+  while (std::any_of(std::begin(kinds), std::end(kinds), [&](ir::Symbol kind) { return v->node()->is(kind); }))
+    v = v->node()->input(0);
+  return v;
+}
+
+bool is_pointwise_of_one(const Op& op) {
+  const auto& arguments = op.schema().arguments;
+  return op.has(Trait::pointwise) && !op.schema().is_mutable() && op.schema().returns.size() == 1 &&
+         !op.has(Trait::random) && arguments[0].type->is(TypeKind::tensor) &&
+         std::none_of(arguments.begin() + 1, arguments.end(),
+                      [](const Argument& a) { return may_hold_tensor(a.type); });
+}
+
+}  // namespace
+
+std::optional<Differentiation::Again> Differentiation::again(const ir::Value* v) const {
+  const ir::Value* result = seen_in_other_sizes(v);
+  const ir::Node& node = *result->node();
+  if (!node.op() || !is_pointwise_of_one(*node.op())) return std::nullopt;
+  const auto from = std::find(captured_.begin(), captured_.end(), node.input(0));
+  if (from == captured_.end()) return std::nullopt;
+  Again how{node.op(), {}, static_cast<size_t>(from - captured_.begin()), result};
+  for (size_t i = 1; i < node.op()->schema().arguments.size(); ++i) {
+    std::optional<sconce::Value> constant =
+        i < node.inputs().size() ? ir::constant_value(node.input(i)) : node.op()->schema().arguments[i].default_value;
+    if (!constant) return std::nullopt;
+    how.args.push_back(std::move(*constant));
+  }
+  return how;
 }
 
 // The graph, with captures brought out of their blocks.

@@ -17,6 +17,11 @@
 // A gradient is absent (never computed), present, or known only when the graph runs: then its type is Optional[Tensor],
 // and the nodes that use it stand in an If. So unused results cost nothing.
 //
+// Note [Captures that are computed again]
+// The gradient of gelu reads its argument, that of the product behind it its result: both would be kept. A pointwise
+// operator of one tensor whose argument is captured gives its result once more, to the bit, so a capture says how
+// (Capture::again); who runs f decides whether the memory is worth the time.
+//
 // Note [Second order]
 // When df itself is recorded, captures must have history. Inputs and results of f have theirs. Other captures that
 // gradients flow through ("temporaries") become further differentiable results of the node that stands for f: df for
@@ -25,6 +30,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sconce/passes/analysis/activity.h"
@@ -42,10 +48,19 @@ class SCONCE_API Differentiation {
   // The results of the graph, then captures.
   const std::shared_ptr<ir::Graph>& forward() const { return forward_; }
 
+  // How a capture follows from another one: op(that one, args...), seen in the capture's sizes. The operator's result has
+  // the order of a contiguous argument, and so does the capture.
+  struct Again {
+    const Op* op;
+    std::vector<sconce::Value> args;  // constants behind the tensor
+    size_t from;                      // the capture that is the operator's argument
+    const void* result;               // captures of one result have the same
+  };
   struct Capture {
     enum class From : uint8_t { input, output, temporary } from;
     size_t index = 0;             // of an input or output
     bool differentiable = false;  // a temporary that gradients flow through
+    std::optional<Again> again = {};
   };
   const std::vector<Capture>& captures() const { return captures_; }
   // Which results depend on a wanted input.
@@ -60,6 +75,7 @@ class SCONCE_API Differentiation {
   friend class Backward;
   void prepare();
   void find_captures();
+  std::optional<Again> again(const ir::Value* v) const;
   void build_forward();
 
   std::shared_ptr<ir::Graph> graph_;  // expanded, with the size queries of backward

@@ -9,6 +9,7 @@
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/graph/fit_gradient.h"
 #include "sconce/autograd/graph/node_table.h"
+#include "sconce/autograd/graph/recompute.h"
 #include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/autograd/graph/sole_owner.h"
 #include "sconce/autograd/hook_lists.h"
@@ -391,6 +392,7 @@ std::vector<Tensor> run_on_new_stack(RunRequest& request) {
 }  // namespace
 
 std::vector<Tensor> run_graph(RunRequest request) {
+  let_go_results();
   return depth_here < kMaxDepth ? run_here(request) : run_on_new_stack(request);
 }
 

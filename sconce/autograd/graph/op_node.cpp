@@ -174,13 +174,15 @@ void OpNode::set_results(const Value* args, Value* results, bool inplace) {
   for (uint32_t i = 0; (whole | facts) >> i; ++i) {
     if ((whole | facts) & bit(i)) keep(kResult | i, results[i], !(whole & bit(i)), slots[i]);
   }
-  const bool on_device =
-      !schema.returns.empty() && results[0].is_tensor() && results[0].to_tensor().device().type != DeviceType::cpu;
-  if (on_device) [[unlikely]] {
-    if (!inplace) again_ = make_again(op_, args, results);
-    if (std::any_of(kept_.begin(), kept_.end(), [](const Kept& k) { return is_worth_recomputing(k.tensor.tensor()); }))
-      add_candidates();
+  const bool is_large =
+      !schema.returns.empty() && results[0].is_tensor() && is_large_enough_to_recompute(results[0].to_tensor());
+  const auto is_worth = [](const Kept& k) { return is_worth_recomputing(k.tensor.tensor()); };
+  if (is_large && !inplace) [[unlikely]] {
+    const bool keeps_first = !kept_.empty() && kept_[0].index == 0 && kept_[0].has_data;
+    again_ = make_again(op_, args, results, keeps_first);
   }
+  if (std::any_of(kept_.begin(), kept_.end(), is_worth)) [[unlikely]]
+    add_candidates();
 }
 
 OpNode::~OpNode() {

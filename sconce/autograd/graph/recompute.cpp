@@ -8,14 +8,17 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "sconce/autograd/autocast_mode.h"
 #include "sconce/autograd/graph/op_node.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/copy.h"
+#include "sconce/generated/view.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/libraries/backend_library.h"
+#include "sconce/tensor/view_base.h"
 
 namespace sconce::autograd {
 namespace {
@@ -24,9 +27,9 @@ constexpr int64_t kLeastBytes = int64_t{1} << 20;
 constexpr int kMostSweeps = 16;  // that a candidate waits for its other owners to go
 
 int64_t first_least_bytes() {
-  const char* given = std::getenv("SCONCE_CUDA_RECOMPUTE");
+  const char* given = std::getenv("SCONCE_RECOMPUTE");
   if (!given || std::string_view(given) == "on") return kLeastBytes;
-  SCONCE_CHECK(std::string_view(given) == "off", "SCONCE_CUDA_RECOMPUTE takes on or off, got '{}'", given);
+  SCONCE_CHECK(std::string_view(given) == "off", "SCONCE_RECOMPUTE takes on or off, got '{}'", given);
   return -1;
 }
 std::atomic<int64_t>& least_bytes() {
@@ -59,23 +62,20 @@ Value copy_of(const Value& parameter) {
 // What nodes have in place of a result that was let go.
 class Recomputed {
  public:
-  Recomputed(const Again& again, const Op* then)
-      : op_(again.op), then_(then), args_(again.args), versions_(again.versions) {}
+  Recomputed(const Again& again, const Op* then) : op_(again.op), then_(then), args_(again.args), saved_(again.saved) {}
 
-  Tensor get() {
+  Tensor get(IntList sizes) {
     const std::lock_guard lock(mutex_);
-    if (made_.defined()) return made_;
-    size_t next = 0;
-    for (const Value& v : args_) {
-      if (!v.is_tensor()) continue;
-      const Tensor& t = v.to_tensor();
-      const uint32_t expected = versions_[next++];
-      SCONCE_CHECK(t.version() == expected,
-                   "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                   "[torch.{}Tensor {}] is at version {}; expected version {} instead.",
-                   dtype_legacy_name(t.dtype()), t.sizes(), t.version(), expected);
-    }
+    if (!made_.defined()) make();
+    if (made_.sizes() == sizes) return made_;
     const NoGrad off;
+    return view(made_, sizes);
+  }
+
+ private:
+  void make() {
+    for (const SavedTensor& t : saved_) t.unpack(nullptr);  // which throws for one that was written
+    const ModeGuard below({}, kGradKeys | KeySet{Key::autocast});
     std::vector<Value> args = args_;
     Value made;
     op_->call_boxed(args.data(), &made);
@@ -84,17 +84,31 @@ class Recomputed {
       then_->call_boxed(&given, &made);
     }
     made_ = made.to_tensor();
-    return made_;
   }
 
- private:
   std::mutex mutex_;
   const Op* op_;
   const Op* then_;  // applied to it; null: none
   std::vector<Value> args_;
-  std::vector<uint32_t> versions_;
+  std::vector<SavedTensor> saved_;
   Tensor made_;
 };
+
+// The tensor whose memory it is: itself, or its base, if that is contiguous and it has all elements of it in order.
+TensorImpl* whole_of(const Tensor& t) {
+  TensorImpl* base = base_of(*t.impl());
+  if (!base) return t.impl();
+  const Tensor whole(Ref<TensorImpl>::share(base));
+  return whole.is_contiguous() && t.is_contiguous() && t.data() == whole.data() && t.numel() == whole.numel() ? base
+                                                                                                              : nullptr;
+}
+
+// Does nobody have the memory but `owners` that are known of the tensor, and through it its base?
+bool has_only(const Tensor& t, uint32_t owners) {
+  const TensorImpl* base = base_of(*t.impl());
+  return t.impl()->count.owners() == owners && (!base || base->count.owners() == 1) &&
+         t.storage()->count.owners() == (base ? 2u : 1u);
+}
 
 struct Candidate {
   OpNode* node;
@@ -106,6 +120,7 @@ struct Candidate {
 struct Candidates {
   std::mutex mutex;
   std::vector<Candidate> all;
+  std::atomic<bool> any{false};
 };
 Candidates& candidates() {
   static auto& made = *new Candidates;
@@ -116,35 +131,48 @@ Candidates& candidates() {
 
 int64_t set_recompute_bytes(int64_t bytes) { return least_bytes().exchange(bytes); }
 
-bool is_worth_recomputing(const Tensor& t) {
-  if (!t.defined() || t.device().type == DeviceType::cpu || t.is_meta()) return false;
+bool is_large_enough_to_recompute(const Tensor& t) {
   const int64_t least = least_bytes().load(std::memory_order_relaxed);
-  return least >= 0 && t.numel() * static_cast<int64_t>(t.item_size()) >= least && t.layout() == Layout::strided &&
-         !t.is_view() && !t.impl()->extra;
+  return least >= 0 && t.defined() && t.layout() == Layout::strided && !t.is_meta() &&
+         t.numel() * static_cast<int64_t>(t.item_size()) >= least;
 }
 
-std::unique_ptr<Again> make_again(const Op& op, const Value* args, const Value* results) {
-  if (!results[0].is_tensor() || !is_worth_recomputing(results[0].to_tensor())) return nullptr;
-  const Op* again = again_of(op);
-  if (!again) return nullptr;
+bool is_worth_recomputing(const Tensor& t) {
+  return is_large_enough_to_recompute(t) && !t.impl()->extra && whole_of(t);
+}
+
+std::unique_ptr<Again> make_again(const Op& op, const Value* args, const Value* results, bool keeps_first) {
+  if (!results[0].is_tensor() || has_saved_tensor_hooks() || !is_worth_recomputing(results[0].to_tensor()))
+    return nullptr;
+  const Tensor& result = results[0].to_tensor();
   const size_t given = op.schema().arguments.size(), made = op.schema().returns.size();
-  SCONCE_ASSERT(again->schema().arguments.size() == given + made - 1 && args[0].is_tensor());
+  const bool is_on_cpu = result.device().type == DeviceType::cpu;
+  const auto is_tensor = [](const Value& v) { return v.is_tensor() || v.is_list(); };
+  const bool is_pointwise = is_on_cpu && keeps_first && op.has(Trait::pointwise) && !op.has(Trait::random) &&
+                            made == 1 && args[0].is_tensor() && std::none_of(args + 1, args + given, is_tensor) &&
+                            !autocast_enabled();
+  const Op* by = is_pointwise ? &op : is_on_cpu ? nullptr : again_of(op);
+  if (!by) return nullptr;
   auto how = std::make_unique<Again>();
-  how->op = again;
+  how->op = by;
+  how->is_pointwise = is_pointwise;
   how->args.assign(args, args + given);
-  for (size_t i = 1; i < given; ++i) {
-    Value& v = how->args[i];
-    if (v.is_tensor() && v.to_tensor().defined() && v.to_tensor().requires_grad()) v = copy_of(v);
-  }
-  for (size_t i = 1; i < made; ++i) {
-    // Statistics that were not made: those of the module stand outside, and may change.
-    if (!results[i].is_tensor() || results[i].to_tensor().numel() == 0) return nullptr;
-    how->args.push_back(results[i]);
+  if (!is_pointwise) {
+    SCONCE_ASSERT(how->op->schema().arguments.size() == given + made - 1 && args[0].is_tensor());
+    for (size_t i = 1; i < given; ++i) {
+      Value& v = how->args[i];
+      if (v.is_tensor() && v.to_tensor().defined() && v.to_tensor().requires_grad()) v = copy_of(v);
+    }
+    for (size_t i = 1; i < made; ++i) {
+      // Statistics that were not made: those of the module stand outside, and may change.
+      if (!results[i].is_tensor() || results[i].to_tensor().numel() == 0) return nullptr;
+      how->args.push_back(results[i]);
+    }
   }
   for (const Value& v : how->args) {
-    if (v.is_tensor()) how->versions.push_back(v.to_tensor().version());
+    if (v.is_tensor()) how->saved.emplace_back(v.to_tensor());
   }
-  how->stream = current_stream(results[0].to_tensor().device());
+  how->stream = current_stream(result.device());
   return how;
 }
 
@@ -174,7 +202,13 @@ OpNode::Recipe OpNode::recipe_of(Node* maker, uint32_t slot) {
 OpNode::Recipe OpNode::recipe_of(const Kept& kept) {
   if (kept.index & kResult) return recipe_of(this, kept.index & ~kResult);
   const Tensor& t = kept.tensor.tensor();
-  return recipe_of(grad_fn(t).get(), output_number(t));
+  TensorImpl* whole = t.defined() ? whole_of(t) : nullptr;
+  if (!whole) return {};
+  const Tensor made(Ref<TensorImpl>::share(whole));
+  const Recipe recipe = recipe_of(grad_fn(made).get(), output_number(made));
+  // Kernels of devices may give a result in another order than that of a contiguous argument.
+  if (recipe.node && whole != t.impl() && !recipe.node->again_->is_pointwise) return {};
+  return recipe;
 }
 
 // Behind the last thing that the node keeps: from then on other threads may look at it.
@@ -189,6 +223,7 @@ void OpNode::add_candidates() {
     if (!recipe.node || recipe.node->again_->stream != current_stream(t.device())) continue;
     is_candidate_ = true;
     known.all.push_back({this, i});
+    known.any.store(true, std::memory_order_relaxed);
   }
 }
 
@@ -207,11 +242,15 @@ void OpNode::let_go_candidates() {
     const Recipe recipe = same[0].node->recipe_of(kept(same[0]));
     for (const Candidate& c : same) {
       const SavedTensor& saved = kept(c).tensor;
-      ++owners[saved.tensor().impl()];
+      if (++owners[saved.tensor().impl()] == 1) {
+        if (const TensorImpl* base = base_of(*saved.tensor().impl())) ++owners[base];
+      }
       const Recipe other = c.node->recipe_of(kept(c));
       if (!saved.is_unchanged() || other.node != recipe.node || other.then != recipe.then) return false;
     }
     if (!recipe.node || same[0].node == recipe.node) return false;
+    // The node's own, two of `again_`.
+    if (recipe.node->again_->is_pointwise && !has_only(recipe.node->again_->args[0].to_tensor(), 3)) return false;
     for (const auto& [impl, count] : owners) {
       if (impl->count.owners() != count) return false;
     }
@@ -230,9 +269,11 @@ void OpNode::let_go_candidates() {
     for (const auto& [impl, count] : owners) is_free = is_free && impl->count.owners() == count;
     if (is_free) {
       const auto recomputed = std::make_shared<Recomputed>(*recipe.node->again_, recipe.then);
-      const auto hooks = std::make_shared<const SavedTensorHooks>(
-          SavedTensorHooks{nullptr, [recomputed](const Value&) { return recomputed->get(); }});
-      for (const Candidate& c : same) gone.push_back(kept(c).tensor.replace_by(hooks));
+      for (const Candidate& c : same) {
+        const Dims sizes(kept(c).tensor.tensor().sizes());
+        gone.push_back(kept(c).tensor.replace_by(std::make_shared<const SavedTensorHooks>(
+            SavedTensorHooks{nullptr, [recomputed, sizes](const Value&) { return recomputed->get(sizes); }})));
+      }
     }
     for (OpNode* node : locked) {
       node->busy_.clear(std::memory_order_release);
@@ -247,6 +288,11 @@ void OpNode::let_go_candidates() {
     for (size_t i = begin; i < end; ++i) all[i].node = nullptr;
   }
   std::erase_if(all, [](Candidate& c) { return !c.node || ++c.sweeps > kMostSweeps; });
+  known.any.store(!all.empty(), std::memory_order_relaxed);
+}
+
+void let_go_results() {
+  if (candidates().any.load(std::memory_order_relaxed)) OpNode::let_go_candidates();
 }
 
 }  // namespace sconce::autograd

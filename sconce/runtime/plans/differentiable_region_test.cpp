@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "sconce/autograd/graph/recompute.h"
 #include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/frontend/script/program/program.h"
 #include "sconce/lowering/autodiff.h"
@@ -10,6 +11,8 @@
 #include "sconce/runtime/bytecode/graph_code.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/runtime/test_gradients.h"
+#include "sconce/tensor/memory/allocator_stats.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce::runtime {
 namespace {
@@ -42,6 +45,61 @@ void check_function(ir::Function& f, bool in_region) {
 void check_program(const char* source, bool in_region = true) {
   const script::Program program(source);
   for (const std::string& name : program.function_names()) check_function(*program.find_function(name), in_region);
+}
+
+// Note [Captures that are computed again]: the same gradients, of first and second order, with one tensor less in memory.
+TEST(Differentiable, ComputesLargeCapturesAgain) {
+  const script::Program program(R"(
+def gelus(x: Tensor, w: Tensor, v: Tensor):
+    return torch.mm(torch.nn.functional.gelu(torch.mm(x, w)), v)
+
+def reshaped(x: Tensor, w: Tensor, n: int):
+    y = torch.nn.functional.silu(x * w)
+    if n > 3:
+        z = torch.mm(y.view(2, 8), y.view(8, 2)).sum() * w
+    else:
+        z = torch.mm(y, w)
+    return z * y
+
+def returned(x: Tensor, w: Tensor):
+    y = torch.nn.functional.gelu(x * w)
+    return y, torch.mm(y, w)
+)");
+  const int64_t before = autograd::set_recompute_bytes(0);
+  for (const std::string& name : program.function_names()) check_function(*program.find_function(name), true);
+  const auto held = [&](int64_t bytes) {
+    autograd::set_recompute_bytes(bytes);
+    const Tensor x = ones({512, 512}), w = ones({512, 512});
+    autograd::set_requires_grad(w, true);
+    const size_t start = allocator_stats().used;
+    std::vector<Value> args{x, w, w};
+    const Value loss = run(*program.find_function("gelus"), args);
+    return allocator_stats().used - start;
+  };
+  const size_t all = held(-1), fewer = held(0);
+  autograd::set_recompute_bytes(before);
+  EXPECT_EQ(all - fewer, size_t{512} * 512 * 4);
+}
+
+// What others can write stays as it is, and so does what follows from it: the error is that of recording.
+TEST(Differentiable, SeesWritesToWhatCapturesFollowFrom) {
+  const script::Program program(R"(
+def f(x: Tensor, w: Tensor):
+    h = x * w
+    return h, torch.mm(torch.nn.functional.gelu(h), w)
+)");
+  const int64_t before = autograd::set_recompute_bytes(0);
+  const Tensor x = ones({4, 4}), w = ones({4, 4});
+  autograd::set_requires_grad(w, true);
+  std::vector<Value> args{x, w};
+  const Value results = run(*program.find_function("f"), args);
+  {
+    const NoGrad off;
+    mul_(results.to_tuple().items[0].to_tensor(), 2);
+  }
+  EXPECT_ERROR(autograd::backward({sum(results.to_tuple().items[1].to_tensor())}),
+               "has been modified by an inplace operation");
+  autograd::set_recompute_bytes(before);
 }
 
 // Results that are one tensor stay one: what comes behind the region may ask.

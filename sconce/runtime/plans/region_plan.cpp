@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sconce/autograd/autocast_mode.h"
+#include "sconce/autograd/graph/recompute.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/logs.h"
+#include "sconce/generated/view.h"
 #include "sconce/runtime/bytecode/compiler.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/grad_mode.h"
@@ -219,7 +222,70 @@ void ScriptNode::set_results(std::vector<Value>& results, const std::vector<Tens
       saved_.emplace_back(v, this, capture.from == From::temporary && capture.differentiable);
     }
   }
+  let_go(std::span(results).subspan(count), returned, args);
   results.resize(count);
+}
+
+namespace {
+
+// What is made when the first of its captures is read (Note [Captures that are computed again]).
+class Recomputed {
+ public:
+  // `from` may be a result of the node, which owns this: a tensor without its history.
+  Recomputed(const passes::Differentiation::Again& how, const Tensor& from)
+      : op_(how.op), args_{Value(shallow_copy(from))} {
+    args_.insert(args_.end(), how.args.begin(), how.args.end());
+  }
+  void add_reader() { ++readers_; }
+  Tensor get(IntList sizes) {
+    const std::lock_guard lock(mutex_);
+    const ModeGuard below({}, kGradKeys | KeySet{Key::autocast});
+    if (!made_.defined()) {
+      std::vector<Value> args = args_;
+      Value made;
+      op_->call_boxed(args.data(), &made);
+      made_ = made.to_tensor();
+    }
+    const Tensor seen = view(made_, sizes);
+    if (++reads_ % readers_ == 0) made_ = Tensor();  // backward has all of them, and drops them when it is done
+    return seen;
+  }
+
+ private:
+  std::mutex mutex_;
+  const Op* op_;
+  std::vector<Value> args_;
+  size_t readers_ = 0, reads_ = 0;
+  Tensor made_;
+};
+
+}  // namespace
+
+// Captures that follow from others, where their memory is worth it and nobody else may have it or what they follow from:
+// results and arguments of the region stay alive anyway, and may be written.
+void ScriptNode::let_go(std::span<const Value> values, std::span<const Value> returned,
+                        const std::vector<Tensor>& args) {
+  const auto& captures = plan_->differentiation().captures();
+  std::map<const void*, std::shared_ptr<Recomputed>> made;
+  for (size_t i = 0; i < captures.size(); ++i) {
+    if (!captures[i].again || !values[i].is_tensor() || !values[captures[i].again->from].is_tensor()) continue;
+    const passes::Differentiation::Again& how = *captures[i].again;
+    const Tensor &t = values[i].to_tensor(), &from = values[how.from].to_tensor();
+    const auto shares = [&](const Tensor& other) {
+      return other.storage() == t.storage() || other.storage() == from.storage();
+    };
+    if (!autograd::is_large_enough_to_recompute(t) || autograd::autocast_enabled() || t.dtype() != from.dtype() ||
+        t.numel() != from.numel() || !t.is_contiguous() || !from.is_contiguous() || t.storage_offset() != 0 ||
+        t.storage() == from.storage() || std::any_of(args.begin(), args.end(), shares) ||
+        std::any_of(returned.begin(), returned.end(),
+                    [&](const Value& v) { return v.is_tensor() && shares(v.to_tensor()); }))
+      continue;
+    std::shared_ptr<Recomputed>& one = made[how.result];
+    if (!one) one = std::make_shared<Recomputed>(how, from);
+    one->add_reader();
+    saved_[i].replace_by(std::make_shared<const autograd::SavedTensorHooks>(
+        autograd::SavedTensorHooks{nullptr, [one, sizes = Dims(t.sizes())](const Value&) { return one->get(sizes); }}));
+  }
 }
 
 void ScriptNode::apply(const autograd::BackwardCall& call) {
@@ -227,7 +293,8 @@ void ScriptNode::apply(const autograd::BackwardCall& call) {
   SCONCE_CHECK(!released_, "{}", autograd::kSecondBackward);
   const auto& captures = plan_->differentiation().captures();
   std::vector<Value> args;
-  for (const uint32_t slot : slots_) args.push_back(slot == kNoSlot ? Value() : Value(call.grads[slot]));
+  // Moved: the code drops a gradient behind the last node that reads it.
+  for (const uint32_t slot : slots_) args.push_back(slot == kNoSlot ? Value() : Value(std::move(call.grads[slot])));
   bool second_order = false;
   std::vector<Value> own;
   for (size_t i = 0; i < captures.size(); ++i) {

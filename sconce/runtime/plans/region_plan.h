@@ -59,6 +59,8 @@ class SavedValue {
   // A result that is output `slot` of the node.
   SavedValue(const Tensor& t, uint32_t slot) : kind_(Kind::tensor), tensor_(t, slot) {}
   Value unpack(autograd::Node* owner) const;
+  // Lets go of the memory of a tensor, which the hooks give from now on.
+  void replace_by(std::shared_ptr<const autograd::SavedTensorHooks> hooks) { tensor_.replace_by(std::move(hooks)); }
   // The gradients of its tensors, in the same form; `any` when there is one.
   Value gradients(std::span<Tensor> grads, bool& any) const;
 
@@ -84,6 +86,8 @@ class ScriptNode final : public autograd::Node {
   void release_saved() override;
 
  private:
+  void let_go(std::span<const Value> captures, std::span<const Value> returned, const std::vector<Tensor>& args);
+
   const std::shared_ptr<RegionPlan> plan_;
   std::vector<uint32_t> slots_;  // of differentiable results; kNoSlot: not recorded
   static constexpr uint32_t kNoSlot = ~0u;
