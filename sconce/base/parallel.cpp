@@ -112,46 +112,42 @@ class Pool {
     region_ = &region;
     done_.store(0, std::memory_order_relaxed);
     epoch_++;
-    claims_.store(Claims{epoch_, 0, static_cast<uint16_t>(region.ranges)}, std::memory_order_release);
+    current_.store(epoch_ << range_bits | static_cast<uint64_t>(region.ranges), std::memory_order_release);
     signal();
 
     inside_region = true;
-    work_on_ranges();
+    work_on_ranges(0);
     inside_region = false;
     for (int done = done_.load(std::memory_order_acquire); done != region.ranges;) done = wait_for_change(done_, done);
     return true;
   }
 
  private:
-  // Which ranges of the current region are taken: [0, next) of `ranges`. The epoch makes an old value never equal
-  // a new one.
-  struct alignas(8) Claims {
-    uint32_t epoch;
-    uint16_t next;
-    uint16_t ranges;
-  };
-
   void signal() {
     wake_.fetch_add(1, std::memory_order_release);
     wake_.notify_all();
   }
 
-  void work_on_ranges() {
-    Claims claims = claims_.load(std::memory_order_acquire);
-    while (claims.next < claims.ranges) {
-      Claims taken{claims.epoch, static_cast<uint16_t>(claims.next + 1), claims.ranges};
-      if (!claims_.compare_exchange_weak(claims, taken, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-      region_->run(claims.next);
-      int done = done_.fetch_add(1, std::memory_order_acq_rel) + 1;
-      if (done == claims.ranges) done_.notify_all();
-      claims = claims_.load(std::memory_order_acquire);
+  // Begins with range `first`, then takes what others have not begun. So a range is mostly run by the same thread in one
+  // loop after the other, whose core has its part of the memory in the cache.
+  void work_on_ranges(int first) {
+    const uint64_t current = current_.load(std::memory_order_acquire), epoch = current >> range_bits;
+    const auto ranges = static_cast<int>(current & (max_threads * 2 - 1));
+    for (int i = 0; i < ranges; i++) {
+      const int range = (first + i) % ranges;
+      uint64_t taken = taken_[range].load(std::memory_order_relaxed);
+      // Never in a later region than that of `current`: all ranges of this one are taken when it ends.
+      if (taken >= epoch || !taken_[range].compare_exchange_strong(taken, epoch, std::memory_order_acq_rel)) continue;
+      region_->run(range);
+      const int done = done_.fetch_add(1, std::memory_order_acq_rel) + 1;
+      if (done == ranges) done_.notify_all();
     }
   }
 
   void work(int index, int seen) {
     inside_region = true;
     while (index < worker_limit_.load(std::memory_order_relaxed)) {
-      work_on_ranges();
+      work_on_ranges(index + 1);
       seen = wait_for_change(wake_, seen);
     }
   }
@@ -159,10 +155,13 @@ class Pool {
   std::mutex mutex_;  // held by the thread that runs a region or resizes
   std::vector<std::thread> workers_;
   Region* region_ = nullptr;
-  uint32_t epoch_ = 0;
+  uint64_t epoch_ = 0;  // of the region: one more than that of the last
   std::atomic<int> size_{1};
   std::atomic<int> worker_limit_{0};  // workers from this index on end
-  alignas(64) std::atomic<Claims> claims_{Claims{0, 0, 0}};
+  static constexpr int range_bits = 11;
+  static_assert(max_threads < 1 << range_bits);
+  alignas(64) std::atomic<uint64_t> current_{0};               // epoch and number of ranges of the region
+  alignas(64) std::atomic<uint64_t> taken_[max_threads] = {};  // the last epoch in which the range was taken
   alignas(64) std::atomic<int> wake_{0};
   alignas(64) std::atomic<int> done_{0};
 };

@@ -46,6 +46,24 @@ TEST(Parallel, WorkersThatStayAwakeWorkAndEnd) {
   }
 }
 
+// A range belongs to a thread, in loop after loop: others take it only where that thread comes late.
+TEST(Parallel, ThreadsKeepTheirRanges) {
+  const Threads use(2);
+  const WorkersAwake awake;
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int i = 0; i < 200; i++) {
+    std::atomic<int> met{0};
+    bool is_first_mine = false;
+    parallel_for(2, 1, [&](int64_t begin, int64_t) {
+      if (begin == 0) is_first_mine = std::this_thread::get_id() == caller;
+      // Both are in the loop: neither has taken the other's range behind its own.
+      ++met;
+      while (met < 2) std::this_thread::yield();
+    });
+    EXPECT_TRUE(is_first_mine) << i;
+  }
+}
+
 TEST(Parallel, CoversTheRangeOnce) {
   for (int threads : {1, 2, 3, 7}) {
     Threads use(threads);

@@ -258,6 +258,9 @@ std::pair<int64_t, int64_t> choose_grid(const Plan<T>& plan, int64_t tiles, int6
   // In units of one tile times one panel: packing a panel of b costs a quarter of that, copying a tile of
   // a a sixteenth.
   const double pack = plan.path == Path::blocked && !plan.packed ? 0.25 : 0, copy = plan.copy_a ? 0.0625 : 0;
+  // Rows that a thread has made are in its cache when the next operator reads them: where they are more than the weights,
+  // shares of rows are worth a little more work.
+  const bool keeps_rows = plan.m * (plan.k + plan.n) > plan.k * plan.n;
   std::pair<int64_t, int64_t> best{1, 1};
   double best_cost = -1;
   for (int64_t by_rows = 1; by_rows <= std::min(threads, tiles); by_rows++) {
@@ -265,8 +268,8 @@ std::pair<int64_t, int64_t> choose_grid(const Plan<T>& plan, int64_t tiles, int6
     const auto own_tiles = static_cast<double>(divide_up(tiles, by_rows));
     const auto own_units = static_cast<double>(divide_up(units, by_columns));
     const double cost = own_tiles * own_units + pack * own_units + copy * own_tiles;
-    if (best_cost < 0 || cost < best_cost) {
-      best_cost = cost;
+    if (best_cost < 0 || cost < best_cost || (keeps_rows && cost <= 1.05 * best_cost)) {
+      best_cost = best_cost < 0 ? cost : std::min(cost, best_cost);
       best = {by_rows, by_columns};
     }
   }
