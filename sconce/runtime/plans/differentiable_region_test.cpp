@@ -102,6 +102,26 @@ def f(x: Tensor, w: Tensor):
   autograd::set_recompute_bytes(before);
 }
 
+TEST(Differentiable, SeesWritesToCapturesThatListsOfResultsHold) {
+  const script::Program program(R"(
+def f(x: Tensor, w: Tensor):
+    y = torch.nn.functional.gelu(x * w)
+    return torch.chunk(y, 2), torch.mm(y, w)
+)");
+  const int64_t before = autograd::set_recompute_bytes(0);
+  const Tensor x = ones({4, 4}), w = ones({4, 4});
+  autograd::set_requires_grad(w, true);
+  std::vector<Value> args{x, w};
+  const Value results = run(*program.find_function("f"), args);
+  {
+    const NoGrad off;
+    mul_(results.to_tuple().items[0].to_list().get(0).to_tensor(), 2);
+  }
+  EXPECT_ERROR(autograd::backward({sum(results.to_tuple().items[1].to_tensor())}),
+               "has been modified by an inplace operation");
+  autograd::set_recompute_bytes(before);
+}
+
 // Results that are one tensor stay one: what comes behind the region may ask.
 TEST(Differentiable, IdentityOfResults) {
   const script::Program program(R"(
