@@ -812,6 +812,7 @@ class Builder {
       static_cast<void>(block);
     }
     for (Scheduled& s : plan_.steps_) s.is_plain = s.allocates.empty() && s.views.empty() && s.releases.empty();
+    if (!plan_.is_on_device()) plan_.step_threads_ = std::make_unique<StepThreads>(plan_.steps_.size());
   }
 
   // By block: the first of those that have one memory, one behind the other. A block that dies in a step hands its

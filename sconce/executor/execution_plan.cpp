@@ -6,6 +6,8 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/mapped_files.h"
+#include "sconce/base/parallel.h"
+#include "sconce/base/thread_limit.h"
 #include "sconce/base/workers_awake.h"
 #include "sconce/codegen/maker.h"
 #include "sconce/executor/device/plan_graph.h"
@@ -218,6 +220,7 @@ void Plan::run_timed(Frame& f) const {
   std::vector<double> seconds;
   seconds.reserve(steps_.size());
   for (const Scheduled& s : steps_) {
+    const ThreadLimit limit(is_alone(seconds.size()) ? 1 : num_threads());
     const Clock::time_point start = Clock::now();
     run_step(f, s);
     if (is_on_device()) backend_of(tape_.device).synchronize(tape_.device);
@@ -310,6 +313,27 @@ void Plan::run_steps(Frame& f) const {
   }
 }
 
+void Plan::run_steps_by_threads(Frame& f) const {
+  const auto run_one = [&](const Scheduled& s, bool is_alone) {
+    if (!is_alone) return s.is_plain ? s.step->run(f) : run_step(f, s);
+    const ThreadLimit one(1);
+    s.is_plain ? s.step->run(f) : run_step(f, s);
+  };
+  StepThreads& threads = *step_threads_;
+  if (threads.is_decided()) [[likely]] {
+    for (size_t i = 0; i < steps_.size(); ++i) run_one(steps_[i], threads.is_alone(i));
+    return;
+  }
+  StepThreads::Turn turn(threads);
+  if (!turn) return run_steps(f);
+  using Clock = std::chrono::steady_clock;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Clock::time_point start = Clock::now();
+    run_one(steps_[i], turn.is_alone(i));
+    turn.add(i, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+}
+
 Value Plan::run(std::span<TensorImpl* const> inputs) const {
   const bool is_timed = timing.load(std::memory_order_relaxed);
   if (Value made; dense_ && !is_timed && run_dense(inputs, made)) return made;
@@ -345,7 +369,10 @@ Value Plan::run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const 
     run_steps(f);
   } else {
     const WorkersAwake awake;
-    run_steps(f);
+    if (step_threads_ && num_threads() > 1)
+      run_steps_by_threads(f);
+    else
+      run_steps(f);
   }
   for (const WriteBack& back : tape_.write_backs) {
     copy_tensor(f.tensors[back.outside], f.tensors[back.inside]);

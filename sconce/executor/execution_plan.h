@@ -18,6 +18,7 @@
 
 #include "sconce/executor/calls/call_match.h"
 #include "sconce/executor/calls/process_lock.h"
+#include "sconce/executor/calls/step_threads.h"
 #include "sconce/executor/guards.h"
 #include "sconce/executor/tape.h"
 #include "sconce/kernels/dense_tape.h"
@@ -113,6 +114,8 @@ class Plan {
   std::string text() const;
   std::string step_text(size_t i) const;
   std::vector<Site> sites(size_t i) const;  // of the program's calls that step i makes
+  // Whether step i was found to be faster on one thread.
+  bool is_alone(size_t i) const { return step_threads_ && step_threads_->is_decided() && step_threads_->is_alone(i); }
   // Of each step, the least time that it took in calls made with step timing on; empty if there was none.
   std::vector<double> step_seconds() const;
 
@@ -139,6 +142,7 @@ class Plan {
   bool look_for_kernels() const;
   bool is_on_device() const { return tape_.device.type != DeviceType::cpu; }
   void run_steps(Frame& frame) const;
+  void run_steps_by_threads(Frame& frame) const;  // Note [Threads of steps]
 
   std::unique_ptr<Frame> make_frame() const;
   // A frame of the CPU has an arena as long as it lives. One of a device has it for a call, in the order of the call's
@@ -157,6 +161,7 @@ class Plan {
   std::vector<KnownConstant> constants_;
   mutable std::atomic<uint64_t> geometry_epoch_;
   std::vector<Scheduled> steps_;
+  std::unique_ptr<StepThreads> step_threads_;  // null on devices
   std::unique_ptr<DenseTape> dense_;
   std::vector<uint32_t> frame_args_;    // of each ordinary call: the node
   std::vector<int64_t> arena_offsets_;  // by block; -1: not in the arena

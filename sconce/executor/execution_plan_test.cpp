@@ -7,7 +7,9 @@
 #include "sconce/api/compile/inference.h"
 #include "sconce/api/jit.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/base/parallel.h"
 #include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/executor/execution_plan.h"
 #include "sconce/executor/function_plans.h"
 #include "sconce/executor/guards.h"
 #include "sconce/executor/plan_steps.h"
@@ -704,6 +706,21 @@ TEST(Plans, DoNotKeepTheirModuleAlive) {
   }
   EXPECT_GT(owners, 1u);  // the packed weights have it, too
   EXPECT_EQ(storage->count.owners(), 1u);
+}
+
+// Note [Threads of steps]: calls that try one thread and all, and those behind the decision, give the same bits.
+TEST(Plans, DecideOnThreadsStepByStep) {
+  const NoGrad without_gradients;
+  const int before = num_threads();
+  set_num_threads(2);
+  const Net net;
+  const Tensor expected = net.interpreted();
+  net.warm_up();
+  const uint64_t runs = net.runs();
+  constexpr int kCalls = StepThreads::kCalls + 3;
+  for (int i = 0; i < kCalls; ++i) EXPECT_FALSE(compare_same_bits(net.call(), expected)) << i;
+  EXPECT_EQ(net.runs() - runs, static_cast<uint64_t>(kCalls));
+  set_num_threads(before);
 }
 
 }  // namespace
