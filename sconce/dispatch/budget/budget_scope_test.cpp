@@ -45,6 +45,14 @@ TEST(Budget, MemoryOfTensorsIsGivenBack) {
   EXPECT_ERROR(zeros(IntList{100'000}), "the memory limit of 1048576 bytes does not allow a tensor of 400000 more");
 }
 
+// 2 MB of results, computed in 8 MB of doubles.
+TEST(Budget, MemoryThatOperatorsComputeInCounts) {
+  const auto window = [] { hann_window(1 << 20, DType::float16); };
+  window();
+  const BudgetScope scope(budget_of({.memory = 6 << 20}));
+  EXPECT_ERROR(window(), "the memory limit of 6291456 bytes does not allow a tensor of 8388608 more");
+}
+
 TEST(Budget, InsideOfAnotherBothPay) {
   const auto outer = budget_of({.work = 30'000});
   const BudgetScope scope(outer);

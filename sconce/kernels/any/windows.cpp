@@ -1,11 +1,11 @@
 // Windows and frequencies for Fourier transforms: computed in double on the host, and rounded once to where they go.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <vector>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/dispatch/host_lists.h"
 #include "sconce/generated/fft_kernels.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/ops.h"
@@ -23,9 +23,15 @@ void fill_by_place(const Tensor& out, const F& f) {
   const DType dtype = out.dtype();
   if (dtype != DType::float16 && dtype != DType::bfloat16 && dtype != DType::float32 && dtype != DType::float64)
     fail_not_implemented(dtype);
-  std::vector<double> values(static_cast<size_t>(out.size(0)));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = f(static_cast<double>(i));
-  copy_tensor(out, tensor_of_doubles(values));
+  const int64_t n = out.size(0);
+  const Tensor values = empty_tensor({n}, DType::float64);  // which limits count
+  auto* at = values.data<double>();
+  constexpr int64_t kPiece = 1 << 16;
+  for (int64_t from = 0; from < n; from += kPiece) {
+    Budget::poll_active();
+    for (int64_t i = from; i < std::min(from + kPiece, n); ++i) at[i] = f(static_cast<double>(i));
+  }
+  copy_tensor(out, values);
 }
 
 void check_window(const char* name, int64_t n, DType dtype) {
@@ -139,7 +145,7 @@ namespace {
 
 void fill_frequencies(const Tensor& out, int64_t n, double d, bool with_negative) {
   const auto count = static_cast<double>(n);
-  const int64_t positive = (n + 1) / 2;
+  const int64_t positive = n / 2 + n % 2;
   const double factor = 1 / (count * d), half = static_cast<double>(positive);
   fill_by_place(out, [&](double i) { return (with_negative && i >= half ? i - count : i) * factor; });
 }
