@@ -134,6 +134,7 @@ if(SCONCE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND python_environment "ASAN_OPTIONS=detect_leaks=0" "PYTHONMALLOC=malloc")
   elseif(SCONCE_SANITIZE MATCHES "thread")
     list(PREPEND preloaded tsan)
+    list(APPEND python_environment "TSAN_OPTIONS=die_after_fork=0")  # workers of data loaders are forked, and have threads
   endif()
   set(preload)
   foreach(library IN LISTS preloaded)
