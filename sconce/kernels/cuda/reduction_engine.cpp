@@ -32,6 +32,7 @@ struct Variant {
   bool rows;
   int width;
   int tx, ty;  // rows: threads of an output, outputs of a block; columns: ty threads share an output's rows
+  bool wide;   // places need more than 32 bits
 };
 
 struct Work {
@@ -119,7 +120,7 @@ Variant choose(const Work& work, const Dimensions& d, const void* data) {
                                         (d.reduced.stride[0][0] < d.kept.stride[0][0] || d.kept.stride[0][0] == 0));
   const int64_t item = size_of(work.in);
   const int wide = static_cast<int>(std::min<int64_t>(8, 16 / item));
-  Variant v{by_rows, 1, 0, 0};
+  Variant v{by_rows, 1, 0, 0, outputs > UINT32_MAX || count > UINT32_MAX};
   if (by_rows) {
     if (wide > 1 && fits_width(d.reduced, d.kept, data, item, wide, true)) v.width = wide;
     v.tx = count <= 1024 ? 32 : count <= 8192 ? 128 : 256;
@@ -153,7 +154,7 @@ std::string source_of(const Work& work, const Variant& v) {
                        work.loops->results - 1);
     out += text_file("reduce_index");
   }
-  out += fmt::format("#define WIDTH {}\n", v.width);
+  out += fmt::format("#define WIDTH {}\n#define WIDE {}\n", v.width, v.wide ? 1 : 0);
   out += v.rows ? fmt::format("#define ROWS\n#define TX {}\n#define TY {}\n", v.tx, v.ty)
                 : fmt::format("#define BY {}\n", v.ty);
   out += text_file("reduce");
@@ -161,10 +162,10 @@ std::string source_of(const Work& work, const Variant& v) {
 }
 
 std::string_view key_of(const Work& work, const Variant& v, fmt::memory_buffer& room) {
-  fmt::format_to(std::back_inserter(room), "reduce/{}/{}/{}.{}.{}.{}/{}{}.{}.{}",
+  fmt::format_to(std::back_inserter(room), "reduce/{}/{}/{}.{}.{}.{}/{}{}.{}.{}{}",
                  work.text ? work.text->name : work.loops->name, static_cast<int>(work.compute),
                  static_cast<int>(work.common), static_cast<int>(work.in), static_cast<int>(work.out[0]),
-                 static_cast<int>(work.out[1]), v.rows ? "rows" : "columns", v.width, v.tx, v.ty);
+                 static_cast<int>(work.out[1]), v.rows ? "rows" : "columns", v.width, v.tx, v.ty, v.wide ? "w" : "");
   if (work.text == nullptr) fmt::format_to(std::back_inserter(room), "/{}", work.loops->results);
   return {room.data(), room.size()};
 }

@@ -1,6 +1,7 @@
 // Reductions. What stands above: In, Out0, Out1, RESULTS, load(In) -> V, State and what is done with it, and
 //   rows      TX threads reduce the elements of an output, TY outputs a block: the elements are adjacent, or few outputs
 //   columns   a thread reduces WIDTH outputs, 32 threads neighbouring ones; BY threads share the rows of an output
+// WIDE: there may be 2^32 of something; compiling the divisions for it takes as long as the rest.
 // Both cut the elements into splits at places that depend on their number alone, and the last block to arrive joins the
 // parts in order: the bits are the same from run to run.
 constexpr int kBatch = 4;  // packs that are in flight
@@ -9,7 +10,7 @@ HOT i64 offset_of(i64 index, int rank, const i64* size, const i64* stride) {
   i64 at = 0;
   for (int d = 0; d + 1 < rank; ++d) {
     i64 q;
-    if (index >> 32) q = index / size[d]; else q = u32(index) / u32(size[d]);
+    if (WIDE && index >> 32) q = index / size[d]; else q = u32(index) / u32(size[d]);
     at += (index - q * size[d]) * stride[d];
     index = q;
   }

@@ -4,8 +4,10 @@
 //   MAX_POOL, MAX_POOL_BACKWARD, AVERAGE_POOL, AVERAGE_POOL_BACKWARD, ADAPTIVE_POOL, ADAPTIVE_POOL_BACKWARD
 #define EACH_ELEMENT const i64 n = i64(blockIdx.x) * 256 + threadIdx.x; if (n >= a.elements) return; i64 left = n;
 #define WINDOW_ENTRY(name) extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ WindowArguments a)
+// Of numbers that are not negative: in 32 bits where they fit, a tenth of the instructions.
+DEVICE i64 quotient(i64 n, i64 size) { return (n | size) >> 31 ? n / size : i64(u32(n) / u32(size)); }
 DEVICE i64 take_digit(i64& left, i64 size) {
-  const i64 q = left >> 31 ? left / size : i64(u32(left) / u32(size));
+  const i64 q = quotient(left, size);
   const i64 digit = left - q * size;
   left = q;
   return digit;
@@ -89,8 +91,8 @@ WINDOW_ENTRY(windows) {
   for (int d = 2; d >= 0; --d) i[d] = take_digit(left, a.size[d]);
   for (int d = 0; d < 3; ++d) {
     const i64 reach = (a.kernel[d] - 1) * a.dilation[d] + 1, low = i[d] + a.pad[d] - reach + 1;
-    first[d] = low <= 0 ? 0 : (low + a.stride[d] - 1) / a.stride[d];
-    last[d] = (i[d] + a.pad[d]) / a.stride[d];
+    first[d] = low <= 0 ? 0 : quotient(low + a.stride[d] - 1, a.stride[d]);
+    last[d] = quotient(i[d] + a.pad[d], a.stride[d]);
     if (last[d] >= a.out_size[d]) last[d] = a.out_size[d] - 1;
   }
   const i64 mine = (i[0] * a.size[1] + i[1]) * a.size[2] + i[2], base = left * (a.out_size[0] * a.out_size[1] * a.out_size[2]);
