@@ -32,13 +32,25 @@ Compute compute_of(DType dtype) {
 struct Variant {
   WindowKernel kernel;
   DType dtype;
+  bool is_small;  // places fit in 32 bits
 };
+
+bool fits_in_32_bits(const WindowArguments& a, const Tensor& in, const Tensor& out) {
+  constexpr int64_t kLargest = int64_t{1} << 28;  // sums of some of them are made
+  bool fits = in.numel() < kLargest * 8 && out.numel() < kLargest * 8;
+  for (int d = 0; d < 3; ++d) {
+    for (const i64 n : {a.size[d], a.out_size[d], a.kernel[d], a.stride[d], a.pad[d], a.dilation[d]})
+      fits &= n < kLargest;
+    fits &= a.kernel[d] * a.dilation[d] < kLargest && a.out_size[d] * a.stride[d] < kLargest;
+  }
+  return fits;
+}
 
 std::string source_of(const Variant& v) {
   const Compute compute = compute_of(v.dtype);
   std::string out = vocabulary(class_of(compute) == Class::complex, 0, false) + compute_lines(compute);
-  out += fmt::format("using namespace word;\nusing T = {};\n#define {} 1\n", stored_type(v.dtype),
-                     kDefines[static_cast<int>(v.kernel)]);
+  out += fmt::format("using namespace word;\nusing T = {};\nusing I = {};\n#define {} 1\n", stored_type(v.dtype),
+                     v.is_small ? "i32" : "i64", kDefines[static_cast<int>(v.kernel)]);
   out += text_file("windows_arguments");
   out += text_file("windows");
   return out;
@@ -71,9 +83,10 @@ void launch_windows(WindowKernel kernel, const char* name, const WindowShape& sh
   }
   a.divisor = shape.divisor;
   a.count_padding = shape.count_padding;
-  const Variant v{kernel, out.dtype()};
+  const Variant v{kernel, out.dtype(), fits_in_32_bits(a, in, out)};
   fmt::memory_buffer room;
-  fmt::format_to(std::back_inserter(room), "windows/{}/{}", static_cast<int>(kernel), static_cast<int>(v.dtype));
+  fmt::format_to(std::back_inserter(room), "windows/{}/{}{}", static_cast<int>(kernel), static_cast<int>(v.dtype),
+                 v.is_small ? "" : "w");
   const Kernel& found = find_kernel(device, {room.data(), room.size()}, [&v] { return source_of(v); }, "windows");
   Shape launched;
   launched.grid_x = static_cast<unsigned>((out.numel() + 255) / 256);

@@ -1,4 +1,5 @@
-// Windows of pictures [channels, size...]. What stands above: T in memory, V to compute in, and one of
+// Windows of pictures [channels, size...]. What stands above: T in memory, V to compute in, I for the places of max pools (i32 where
+// they fit, else i64), and one of
 //   TO_COLUMNS     out [channels, kernel, out_size]: the elements of each window, 0 outside of the picture
 //   FROM_COLUMNS   the sum of what the windows say about each element of the picture
 //   MAX_POOL, MAX_POOL_BACKWARD, AVERAGE_POOL, AVERAGE_POOL_BACKWARD, ADAPTIVE_POOL, ADAPTIVE_POOL_BACKWARD
@@ -6,9 +7,10 @@
 #define WINDOW_ENTRY(name) extern "C" __global__ void __launch_bounds__(256) name(const __grid_constant__ WindowArguments a)
 // Of numbers that are not negative: in 32 bits where they fit, a tenth of the instructions.
 DEVICE i64 quotient(i64 n, i64 size) { return (n | size) >> 31 ? n / size : i64(u32(n) / u32(size)); }
-DEVICE i64 take_digit(i64& left, i64 size) {
-  const i64 q = quotient(left, size);
-  const i64 digit = left - q * size;
+DEVICE i32 quotient(i32 n, i32 size) { return i32(u32(n) / u32(size)); }
+template <class N> DEVICE N take_digit(N& left, N size) {
+  const N q = quotient(left, size);
+  const N digit = left - q * size;
   left = q;
   return digit;
 }
@@ -60,21 +62,20 @@ WINDOW_ENTRY(windows) {
 // The largest of each window and its place in the picture; of equal ones the first, NaN over everything.
 WINDOW_ENTRY(windows) {
   EACH_ELEMENT
-  i64 o[3], start[3];
-  for (int d = 2; d >= 0; --d) o[d] = take_digit(left, a.out_size[d]);
-  const i64 volume = a.size[0] * a.size[1] * a.size[2];
-  const T* in = static_cast<const T*>(a.in) + left * volume;
-  for (int d = 0; d < 3; ++d) {
-    start[d] = o[d] * a.stride[d] - a.pad[d];
-    while (start[d] < 0) start[d] += a.dilation[d];
+  I rest = I(left), start[3], end[3];
+  for (int d = 2; d >= 0; --d) {
+    start[d] = take_digit(rest, I(a.out_size[d])) * I(a.stride[d]) - I(a.pad[d]);
+    end[d] = start[d] + I(a.kernel[d] * a.dilation[d]);
+    while (start[d] < 0) start[d] += I(a.dilation[d]);
+    if (end[d] > I(a.size[d])) end[d] = I(a.size[d]);
   }
+  const T* in = static_cast<const T*>(a.in) + rest * (a.size[0] * a.size[1] * a.size[2]);
   V best = V(0);
-  i64 place = -1;
-  for (int d = 0; d < 3; ++d) o[d] = o[d] * a.stride[d] - a.pad[d] + a.kernel[d] * a.dilation[d];
-  for (i64 z = start[0]; z < a.size[0] && z < o[0]; z += a.dilation[0])
-    for (i64 y = start[1]; y < a.size[1] && y < o[1]; y += a.dilation[1])
-      for (i64 x = start[2]; x < a.size[2] && x < o[2]; x += a.dilation[2]) {
-        const i64 at = (z * a.size[1] + y) * a.size[2] + x;
+  I place = -1;
+  for (I z = start[0]; z < end[0]; z += I(a.dilation[0]))
+    for (I y = start[1]; y < end[1]; y += I(a.dilation[1]))
+      for (I x = start[2]; x < end[2]; x += I(a.dilation[2])) {
+        const I at = (z * I(a.size[1]) + y) * I(a.size[2]) + x;
         const V v = as<V>(in[at]);
         if (place < 0 || v > best || (v != v && best == best)) best = v, place = at;
       }
@@ -87,21 +88,24 @@ WINDOW_ENTRY(windows) {
 // Sums what the windows that chose an element say: an element looks at the windows around it.
 WINDOW_ENTRY(windows) {
   EACH_ELEMENT
-  i64 i[3], first[3], last[3];
-  for (int d = 2; d >= 0; --d) i[d] = take_digit(left, a.size[d]);
-  for (int d = 0; d < 3; ++d) {
-    const i64 reach = (a.kernel[d] - 1) * a.dilation[d] + 1, low = i[d] + a.pad[d] - reach + 1;
-    first[d] = low <= 0 ? 0 : quotient(low + a.stride[d] - 1, a.stride[d]);
-    last[d] = quotient(i[d] + a.pad[d], a.stride[d]);
-    if (last[d] >= a.out_size[d]) last[d] = a.out_size[d] - 1;
+  I rest = I(left), i[3], first[3], last[3];
+  for (int d = 2; d >= 0; --d) {
+    i[d] = take_digit(rest, I(a.size[d]));
+    const I stride = I(a.stride[d]), far = i[d] + I(a.pad[d]), low = far - I((a.kernel[d] - 1) * a.dilation[d]);
+    first[d] = low <= 0 ? 0 : quotient(low + stride - 1, stride);
+    last[d] = quotient(far, stride);
+    if (last[d] >= I(a.out_size[d])) last[d] = I(a.out_size[d]) - 1;
   }
-  const i64 mine = (i[0] * a.size[1] + i[1]) * a.size[2] + i[2], base = left * (a.out_size[0] * a.out_size[1] * a.out_size[2]);
+  const I mine = (i[0] * I(a.size[1]) + i[1]) * I(a.size[2]) + i[2];
+  const i64 base = rest * (a.out_size[0] * a.out_size[1] * a.out_size[2]);
+  const i64* chosen = static_cast<const i64*>(a.index) + base;
+  const T* grads = static_cast<const T*>(a.in) + base;
   V sum = 0;
-  for (i64 z = first[0]; z <= last[0]; ++z)
-    for (i64 y = first[1]; y <= last[1]; ++y)
-      for (i64 x = first[2]; x <= last[2]; ++x) {
-        const i64 at = base + (z * a.out_size[1] + y) * a.out_size[2] + x;
-        if (static_cast<const i64*>(a.index)[at] == mine) sum += as<V>(static_cast<const T*>(a.in)[at]);
+  for (I z = first[0]; z <= last[0]; ++z)
+    for (I y = first[1]; y <= last[1]; ++y)
+      for (I x = first[2]; x <= last[2]; ++x) {
+        const I at = (z * I(a.out_size[1]) + y) * I(a.out_size[2]) + x;
+        if (chosen[at] == mine) sum += as<V>(grads[at]);
       }
   static_cast<T*>(a.out)[n] = as<T>(sum);
 }
