@@ -281,6 +281,7 @@ class Kernels(unittest.TestCase):
         for heads, size, causal in ((2, 64, True), (1, 40, False), (2, 128, True)):
             q, k, v = (torch.randn(1, heads, n, size).to(BF16) for n in (70, 130, 130))
             self.same(lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal), q, k, v)
+            self.same(lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, scale=0.0), q, k, v)
 
     def test_attention_over_many_tiles(self):
         """Blocks of 128 queries over one to four tiles of 128 keys; sizes that fill none of them; masks that hide whole tiles."""

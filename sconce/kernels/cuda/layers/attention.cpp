@@ -118,10 +118,10 @@ int put_problem(Arguments& a, const Tensor& q, const Tensor& k, const Tensor& v,
   return std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
 }
 
-// The largest score is that of the largest product: `scale` is not negative.
+// The largest score is that of the largest product: `scale` is positive. (0 times the level of no key, -inf, is NaN.)
 bool takes_one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, double scale) {
   const int64_t size = query.size(3);
-  return scale >= 0 && is_reduced_float(query.dtype()) && size % 8 == 0 && size > 0 && size <= kLargestRow &&
+  return scale > 0 && is_reduced_float(query.dtype()) && size % 8 == 0 && size > 0 && size <= kLargestRow &&
          value.size(3) == size && key.size(2) > 0 && query.numel() > 0 && query.size(1) % key.size(1) == 0 &&
          query.size(0) * query.size(1) <= kMostHeads;
 }
