@@ -128,8 +128,8 @@ class Pool {
     wake_.notify_all();
   }
 
-  // Begins with range `first`, then takes what others have not begun. So a range is mostly run by the same thread in one
-  // loop after the other, whose core has its part of the memory in the cache.
+  // Begins with range `first`, then takes what others have not begun. So a range is mostly run by the same thread in
+  // one loop after the other, whose core has its part of the memory in the cache.
   void work_on_ranges(int first) {
     const uint64_t current = current_.load(std::memory_order_acquire), epoch = current >> range_bits;
     const auto ranges = static_cast<int>(current & (max_threads * 2 - 1));

@@ -48,8 +48,8 @@ class SCONCE_API Differentiation {
   // The results of the graph, then captures.
   const std::shared_ptr<ir::Graph>& forward() const { return forward_; }
 
-  // How a capture follows from another one: op(that one, args...), seen in the capture's sizes. The operator's result has
-  // the order of a contiguous argument, and so does the capture.
+  // How a capture follows from another one: op(that one, args...), seen in the capture's sizes. The operator's result
+  // has the order of a contiguous argument, and so does the capture.
   struct Again {
     const Op* op;
     std::vector<sconce::Value> args;  // constants behind the tensor

@@ -1,5 +1,5 @@
-// Results that are let go on the CPU (Note [Results that are computed again]): the gradients' bits, the memory, and what
-// keeps a result.
+// Results that are let go on the CPU (Note [Results that are computed again]): the gradients' bits, the memory, and
+// what keeps a result.
 #include "sconce/autograd/graph/recompute.h"
 
 #include <gtest/gtest.h>

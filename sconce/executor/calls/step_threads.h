@@ -3,12 +3,12 @@
 // depends on the step and on its neighbours, so it is measured, in the first calls of the plan.
 //
 // Note [Threads of steps]
-// Calls take turns behind kUntimed that may still pack weights: all steps with all threads, all steps with one, kTurns of
-// each; then, as often, each step with what was faster for it. A step that is alone among others pays for memory that
-// they have, so whole calls decide: the least of the three sums stays. Times are medians: where cores are far apart, two
-// threads are fast in a few calls and slow in the others. A step that took longer than kLongSeconds with all threads has
-// them for good, so that a slow call costs no more than a fraction of itself. One thread measures at a time; calls of
-// others run with all threads meanwhile. Results never depend on their number.
+// Calls take turns behind kUntimed that may still pack weights: all steps with all threads, all steps with one,
+// kTurns of each; then, as often, each step with what was faster for it. A step that is alone among others pays for
+// memory that they have, so whole calls decide: the least of the three sums stays. Times are medians: where cores are
+// far apart, two threads are fast in a few calls and slow in the others. A step that took longer than kLongSeconds
+// with all threads has them for good, so that a slow call costs no more than a fraction of itself. One thread
+// measures at a time; calls of others run with all threads meanwhile. Results never depend on their number.
 #pragma once
 
 #include <array>

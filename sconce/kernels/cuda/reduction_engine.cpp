@@ -20,8 +20,8 @@ namespace {
 #include "sconce/kernels/cuda/text/reduce_arguments.cuh"
 
 constexpr int kArgumentRank = 8;
-// Of 256 threads: 1,000 on each of an H200's multiprocessors draw 64 M floats in 63.6 us, 2,000 in 65 to 69; more splits only
-// cost merging.
+// Of 256 threads: 1,000 on each of an H200's multiprocessors draw 64 M floats in 63.6 us, 2,000 in 65 to 69; more
+// splits only cost merging.
 constexpr int64_t kBlocks = 512;
 constexpr int64_t kLeastChunk = 16384;    // elements of a split of rows
 constexpr int64_t kLeastColumn = 64;      // rows of a split of columns

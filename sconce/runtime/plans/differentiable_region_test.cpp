@@ -47,7 +47,8 @@ void check_program(const char* source, bool in_region = true) {
   for (const std::string& name : program.function_names()) check_function(*program.find_function(name), in_region);
 }
 
-// Note [Captures that are computed again]: the same gradients, of first and second order, with one tensor less in memory.
+// Note [Captures that are computed again]: the same gradients, of first and second order, with one tensor less in
+// memory.
 TEST(Differentiable, ComputesLargeCapturesAgain) {
   const script::Program program(R"(
 def gelus(x: Tensor, w: Tensor, v: Tensor):

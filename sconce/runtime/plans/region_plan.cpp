@@ -261,8 +261,8 @@ class Recomputed {
 
 }  // namespace
 
-// Captures that follow from others, where their memory is worth it and nobody else may have it or what they follow from:
-// results and arguments of the region stay alive anyway, and may be written.
+// Captures that follow from others, where their memory is worth it and nobody else may have it or what they follow
+// from: results and arguments of the region stay alive anyway, and may be written.
 void ScriptNode::let_go(std::span<const Value> values, std::span<const Value> returned,
                         const std::vector<Tensor>& args) {
   const auto& captures = plan_->differentiation().captures();

@@ -258,8 +258,8 @@ std::pair<int64_t, int64_t> choose_grid(const Plan<T>& plan, int64_t tiles, int6
   // In units of one tile times one panel: packing a panel of b costs a quarter of that, copying a tile of
   // a a sixteenth.
   const double pack = plan.path == Path::blocked && !plan.packed ? 0.25 : 0, copy = plan.copy_a ? 0.0625 : 0;
-  // Rows that a thread has made are in its cache when the next operator reads them: where they are more than the weights,
-  // shares of rows are worth a little more work.
+  // Rows that a thread has made are in its cache when the next operator reads them: where they are more than the
+  // weights, shares of rows are worth a little more work.
   const bool keeps_rows = plan.m * (plan.k + plan.n) > plan.k * plan.n;
   std::pair<int64_t, int64_t> best{1, 1};
   double best_cost = -1;

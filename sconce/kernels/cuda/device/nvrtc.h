@@ -36,9 +36,9 @@ std::string why_no_nvrtc();
 // Another table in its place, null for the real one: for tests, from one thread.
 void replace_nvrtc(const Nvrtc* table);
 
-// What decides about the machine code beside the text: "nvrtc 13.0 --gpu-architecture=sm_90a --fmad=false ...". It names
-// the architecture that NVRTC has for a device of this one: the same, else an older one, as PTX if of another family.
-// Throws Error when there is no NVRTC.
+// What decides about the machine code beside the text: "nvrtc 13.0 --gpu-architecture=sm_90a --fmad=false ...". It
+// names the architecture that NVRTC has for a device of this one: the same, else an older one, as PTX if of another
+// family. Throws Error when there is no NVRTC.
 std::string compile_options(int architecture);
 // The image that cuModuleLoadData takes. Throws Error with NVRTC's log when the text does not compile.
 std::string compile_text(const std::string& text, int architecture);

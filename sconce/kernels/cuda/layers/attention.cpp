@@ -1,6 +1,6 @@
 // Attention on CUDA devices. 16-bit floats: by cuDNN where rows are many, else by kernels that keep no matrix of
-// weights, too (text/attention/; on Hopper by warp groups). Others, and gradients of long rows: by products, scores, softmax,
-// values, in float32 (float64) throughout. Heads of keys may be fewer than those of queries.
+// weights, too (text/attention/; on Hopper by warp groups). Others, and gradients of long rows: by products, scores,
+// softmax, values, in float32 (float64) throughout. Heads of keys may be fewer than those of queries.
 #include <algorithm>
 #include <bit>
 #include <cmath>

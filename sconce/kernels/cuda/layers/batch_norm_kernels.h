@@ -1,14 +1,14 @@
-// Batch norm in training by kernels of its own: its input is read once for the statistics and once for the result, and with the
-// gradient of that once for the gradients of the parameters and once for its own. All give false, and do nothing, for other layouts
-// and dtypes.
+// Batch norm in training by kernels of its own: its input is read once for the statistics and once for the result,
+// and with the gradient of that once for the gradients of the parameters and once for its own. All give false, and do
+// nothing, for other layouts and dtypes.
 #pragma once
 
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::cuda {
 
-// Writes mean and 1 / deviation of the batch, [channels] each. Running statistics, where there are any, are updated without a
-// new version.
+// Writes mean and 1 / deviation of the batch, [channels] each. Running statistics, where there are any, are updated
+// without a new version.
 bool batch_statistics(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, double momentum,
                       double eps, const Tensor& mean, const Tensor& invstd);
 

@@ -1,5 +1,6 @@
 // Batch norm and group norm on CUDA devices, with their gradients. Batch norm is a reduction for the statistics
-// (batch_norm_kernels.h, where they are the batch's) and one pointwise kernel x * scale + shift; group norm is a row kernel.
+// (batch_norm_kernels.h, where they are the batch's) and one pointwise kernel x * scale + shift; group norm is a row
+// kernel.
 #include "sconce/base/error.h"
 #include "sconce/generated/normalization_cuda_kernels.h"
 #include "sconce/kernels/any/layers/channel_factors.h"
