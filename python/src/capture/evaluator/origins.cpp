@@ -436,7 +436,7 @@ bool Origins::claim(PyObject* iterator, PyObject* root) {
       guard_type(through.get());
       if (has_other_content(through.get())) return false;
     }
-  } else if (inner.empty()) {  // of a dict or set, which it does not name
+  } else if (goes_through_keys(iterator)) {
     for (auto& [object, entry] : entries_)
       if ((PyDict_Check(object) || PyAnySet_Check(object)) && has_other_content(object)) return false;
   }

@@ -111,6 +111,8 @@ Owned iterated(PyObject* iterator) {
   return through == nullptr || PyObject_Size(through) == 0 ? Owned() : Owned::share(through);
 }
 
+bool goes_through_keys(PyObject* iterator) { return kind_of(iterator) == Kind::rest; }
+
 Owned item_ahead(PyObject* iterator, Py_ssize_t before) {
   const Kind kind = kind_of(iterator);
   if (kind == Kind::unknown) {

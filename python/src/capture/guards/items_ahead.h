@@ -19,6 +19,8 @@ bool has_items_ahead(PyObject* iterator);
 std::vector<Owned> inner_iterators(PyObject* iterator);
 // What an iterator goes through; empty for enumerate and zip, for those of dicts and sets, which do not tell, and at the end.
 Owned iterated(PyObject* iterator);
+// Does it go through a dict or set, which it does not name?
+bool goes_through_keys(PyObject* iterator);
 // The item with so many others before it; empty: the iterator ends before. Throws PythonError.
 Owned item_ahead(PyObject* iterator, Py_ssize_t before);
 // Moves an iterator by so many calls, the one that finds the end among them. Throws PythonError.

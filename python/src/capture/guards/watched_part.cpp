@@ -10,7 +10,6 @@ namespace {
 uint64_t dict_epoch = 1;
 
 #if PY_VERSION_HEX >= 0x030c0000
-constexpr bool kWatchers = true;
 int on_dict_event(PyDict_WatchEvent, PyObject*, PyObject*, PyObject*) {
   ++dict_epoch;
   return 0;
@@ -29,7 +28,6 @@ bool watch(PyObject* dict) {
   return PyDict_Watch(watcher, dict) == 0;
 }
 #else
-constexpr bool kWatchers = false;
 bool watch(PyObject*) { return true; }
 #endif
 
@@ -37,6 +35,26 @@ bool watch(PyObject*) { return true; }
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 const uint64_t* tag_of(PyObject* dict) { return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag; }
 #pragma GCC diagnostic pop
+
+#if PY_VERSION_HEX < 0x030c0000
+// Without watchers: every change of any dict takes the next number of one counter as the dict's tag. A dict of our own that is
+// changed here, and gets the number behind the one that it got last, says that no dict was changed in between.
+void count_dict_changes() {
+  static PyObject* const dict = PyDict_New();
+  static PyObject* const key = PyUnicode_InternFromString("epoch");
+  static uint64_t last = 0;
+  static bool turn = false;
+  turn = !turn;
+  if (dict == nullptr || key == nullptr || PyDict_SetItem(dict, key, turn ? Py_True : Py_False) < 0) {
+    PyErr_Clear();
+    ++dict_epoch;
+    return;
+  }
+  const uint64_t now = *tag_of(dict);
+  if (now != last + 1) ++dict_epoch;
+  last = now;
+}
+#endif
 
 uint64_t word_at(const void* address) {
   uint64_t word = 0;
@@ -287,7 +305,18 @@ bool WatchedPart::unchanged(const Guards& guards, PyObject* const* locals, PyObj
   for (const Root& root : roots_)
     if (locals[root.local] != root.object || PyWeakref_GET_OBJECT(root.weak.get()) != root.object) return false;
   if (closure_ && closure != closure_) return false;
-  if (!kWatchers || dict_epoch_ != dict_epoch) {
+#if PY_VERSION_HEX < 0x030c0000
+  // Where dicts change between all calls, counting is in vain: it is tried again after some of them.
+  if (uncounted_ == 0) count_dict_changes();
+  const bool changed = uncounted_ > 0 || dict_epoch_ != dict_epoch;
+  if (uncounted_ > 0)
+    --uncounted_;
+  else if (changed)
+    uncounted_ = 15;
+#else
+  const bool changed = dict_epoch_ != dict_epoch;
+#endif
+  if (changed) {
     if (!look_closely(guards)) return false;
   } else {
     for (const Word& word : quick_)

@@ -2,8 +2,8 @@
 // changed. A change is seen without fetching anything again.
 //
 // Note [How a change is seen]
-//   dicts      3.12 and later: a watcher counts changes of all watched dicts (dict_epoch); 3.11, and after a change: the
-//              version tag of each dict is compared, and only what was fetched from a dict with another tag is fetched again
+//   dicts      3.12 and later: a watcher counts changes of all watched dicts (dict_epoch); 3.11: the numbers that changes of
+//              all dicts take show whether there was one since the last look; after a change: the version tag of each dict is compared, and only what was fetched from a dict with another tag is fetched again
 //   words      single words of memory that no watcher sees: the class and the dict of an instance, the contents of a
 //              cell, the length and elements of a list, code and defaults of a function
 //   classes    their version tags: a class attribute that changes gives it another
@@ -62,6 +62,7 @@ class WatchedPart {
   std::vector<int32_t> fetched_;
   std::vector<int32_t> tensor_rows_, tensor_steps_;
   uint64_t dict_epoch_ = 0, tensor_epoch_ = 0;
+  int uncounted_ = 0;  // 3.11: so many calls go by before changes of dicts are counted again
   std::vector<bool> stable_, stable_rows_;
   std::vector<int32_t> loose_;
   std::vector<PyObject*> slots_;  // borrowed: see above
