@@ -64,7 +64,12 @@ TEST_F(Recompute, GradientsAreTheSameInLessMemory) {
       for (size_t i = 0; i < seen.size(); ++i) EXPECT_TRUE(same_bits(seen[i], expected[i])) << i;
     }
     // The result of gelu and, behind the second product, which reads both, that of silu.
-    EXPECT_EQ(held[0] - held[1], size_t{2} * 256 * 256 * 4);
+    const size_t results = size_t{2} * 256 * 256 * 4;
+#ifdef SCONCE_NO_POOLS  // the sanitizers' builds: objects of tensors are counted, too
+    EXPECT_GE(held[0] - held[1], results);
+#else
+    EXPECT_EQ(held[0] - held[1], results);
+#endif
   }
 }
 
