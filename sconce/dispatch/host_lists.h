@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "sconce/base/function_ref.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce {
@@ -15,7 +16,8 @@ std::vector<double> doubles_of(const Tensor& tensor);
 
 // A tensor of one dimension, int64 or int32; on Meta it has a size only.
 Tensor tensor_of_integers(IntList values, Device device = {}, DType dtype = DType::int64);
-// The same, float64 on the CPU.
-Tensor tensor_of_doubles(const std::vector<double>& values);
+// n elements, float64 on the CPU, the i-th of which is f(i). They may be many: limits count them, and end the loop when
+// time is over.
+Tensor tensor_by_place(int64_t n, FunctionRef<double(double)> f);
 
 }  // namespace sconce

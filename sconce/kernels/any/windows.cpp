@@ -3,9 +3,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/host_lists.h"
 #include "sconce/generated/fft_kernels.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/ops.h"
@@ -23,15 +23,7 @@ void fill_by_place(const Tensor& out, const F& f) {
   const DType dtype = out.dtype();
   if (dtype != DType::float16 && dtype != DType::bfloat16 && dtype != DType::float32 && dtype != DType::float64)
     fail_not_implemented(dtype);
-  const int64_t n = out.size(0);
-  const Tensor values = empty_tensor({n}, DType::float64);  // which limits count
-  auto* at = values.data<double>();
-  constexpr int64_t kPiece = 1 << 16;
-  for (int64_t from = 0; from < n; from += kPiece) {
-    Budget::poll_active();
-    for (int64_t i = from; i < std::min(from + kPiece, n); ++i) at[i] = f(static_cast<double>(i));
-  }
-  copy_tensor(out, values);
+  copy_tensor(out, tensor_by_place(out.size(0), f));
 }
 
 void check_window(const char* name, int64_t n, DType dtype) {
