@@ -166,7 +166,7 @@ class Evaluator(unittest.TestCase):
                 y = a * 2
                 raise ValueError("q")
             except ValueError as error:
-                id(object())
+                sconce._dynamo.graph_break()
                 try:
                     raise
                 except ValueError as again:

@@ -82,13 +82,10 @@ def returned(x: Tensor, w: Tensor):
   EXPECT_EQ(all - fewer, size_t{512} * 512 * 4);
 }
 
-// What others can write stays as it is, and so does what follows from it: the error is that of recording.
-TEST(Differentiable, SeesWritesToWhatCapturesFollowFrom) {
-  const script::Program program(R"(
-def f(x: Tensor, w: Tensor):
-    h = x * w
-    return h, torch.mm(torch.nn.functional.gelu(h), w)
-)");
+// What others can write stays as it is, and so does what follows from it: the error is that of recording. f gives what
+// is written to, by way of `written`, and what is differentiated.
+void expect_write_is_seen(const char* text, Tensor (*written)(const Value&)) {
+  const script::Program program(text);
   const int64_t before = autograd::set_recompute_bytes(0);
   const Tensor x = ones({4, 4}), w = ones({4, 4});
   autograd::set_requires_grad(w, true);
@@ -96,31 +93,29 @@ def f(x: Tensor, w: Tensor):
   const Value results = run(*program.find_function("f"), args);
   {
     const NoGrad off;
-    mul_(results.to_tuple().items[0].to_tensor(), 2);
+    mul_(written(results.to_tuple().items[0]), 2);
   }
   EXPECT_ERROR(autograd::backward({sum(results.to_tuple().items[1].to_tensor())}),
                "has been modified by an inplace operation");
   autograd::set_recompute_bytes(before);
 }
 
+TEST(Differentiable, SeesWritesToWhatCapturesFollowFrom) {
+  expect_write_is_seen(R"(
+def f(x: Tensor, w: Tensor):
+    h = x * w
+    return h, torch.mm(torch.nn.functional.gelu(h), w)
+)",
+                       [](const Value& h) { return h.to_tensor(); });
+}
+
 TEST(Differentiable, SeesWritesToCapturesThatListsOfResultsHold) {
-  const script::Program program(R"(
+  expect_write_is_seen(R"(
 def f(x: Tensor, w: Tensor):
     y = torch.nn.functional.gelu(x * w)
     return torch.chunk(y, 2), torch.mm(y, w)
-)");
-  const int64_t before = autograd::set_recompute_bytes(0);
-  const Tensor x = ones({4, 4}), w = ones({4, 4});
-  autograd::set_requires_grad(w, true);
-  std::vector<Value> args{x, w};
-  const Value results = run(*program.find_function("f"), args);
-  {
-    const NoGrad off;
-    mul_(results.to_tuple().items[0].to_list().get(0).to_tensor(), 2);
-  }
-  EXPECT_ERROR(autograd::backward({sum(results.to_tuple().items[1].to_tensor())}),
-               "has been modified by an inplace operation");
-  autograd::set_recompute_bytes(before);
+)",
+                       [](const Value& parts) { return parts.to_list().get(0).to_tensor(); });
 }
 
 // Results that are one tensor stay one: what comes behind the region may ask.
