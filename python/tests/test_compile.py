@@ -716,6 +716,12 @@ class Logs(Case):
         self.assertIn("triggered by the following guard failure(s):", text)
         self.assertIn("- 0/0: L['k'] == 'a'  # actual 'ab'", text)
 
+    def test_loop_that_is_left(self):
+        text = self.logged("graph_breaks", "import sconce\ndef f(x):\n    for _ in range(2):\n        print(end='')\n    return x + 1\n"
+                                           "sconce.compile(f)(sconce.ones(2))")
+        self.assertIn("Graph break in user code at <string>:4", text)
+        self.assertIn("is in a loop: Python runs the loop, and the rest of the function", text)
+
     def test_unknown_word(self):
         done = subprocess.run([sys.executable, "-c", "import sconce.compiler as c; c.reset"], env=dict(os.environ, SCONCE_LOGS="guard"),
                               capture_output=True, text=True)

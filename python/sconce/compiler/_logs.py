@@ -84,6 +84,9 @@ def _on_compiled(facts):
     if "graph_breaks" in _levels:
         for row in facts["breaks"]:
             _print("graph_breaks", facts, break_text(row, _levels["graph_breaks"] > 1))
+        if facts["in_loop"]:
+            text = break_text(facts["in_loop"], _levels["graph_breaks"] > 1) if not facts["breaks"] else "The break"
+            _print("graph_breaks", facts, f"{text}\nis in a loop: Python runs the loop, and the rest of the function")
     if "perf_hints" in _levels:
         for hint in _hints(facts):
             _print("perf_hints", facts, hint)

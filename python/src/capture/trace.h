@@ -41,6 +41,7 @@ struct Trace {
   Owned code;                    // a code object with the same arguments and free variables that calls the graph
   std::optional<Recipe> result;  // when nothing but the graph and this need run, `code` is not used
   std::vector<GraphBreak> breaks;
+  std::optional<GraphBreak> in_loop;  // why a loop, and with it the rest of its function, was left to Python
   size_t nodes = 0;
   bool none_handled = false;  // holds for calls from outside of except blocks alone
 };

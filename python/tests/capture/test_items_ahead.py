@@ -5,6 +5,7 @@ import unittest
 import sconce as torch
 
 counters = torch._dynamo.utils.counters
+LARGE = 10_000  # elements from which on the rounds of a loop with a break are captured
 
 
 def each_turn(x, items):
@@ -38,8 +39,8 @@ class ItemsAhead(unittest.TestCase):
         return breaks
 
     def test_one_break_for_each_turn(self):
-        x = torch.ones(2)
-        for items in ([1, 2, 3], (1, 2, 3), range(3), {1: 0, 2: 0, 3: 0}, {1, 2, 3}, [torch.ones(2)] * 3):
+        x = torch.ones(LARGE)
+        for items in ([1, 2, 3], (1, 2, 3), range(3), {1: 0, 2: 0, 3: 0}, {1, 2, 3}, [torch.ones(LARGE)] * 3):
             self.assertLessEqual(self.same(each_turn, x, items), 3, items)
 
     def test_enumerate_zip_reversed(self):
@@ -48,7 +49,7 @@ class ItemsAhead(unittest.TestCase):
                 torch._dynamo.graph_break()
                 x = x * v + i + w + len(k)
             return x
-        self.assertEqual(self.same(f, torch.ones(2), [1, 2, 3], {"a": 1, "bb": 2}), 2)
+        self.assertEqual(self.same(f, torch.ones(LARGE), [1, 2, 3], {"a": 1, "bb": 2}), 2)
 
     def test_nested_loops(self):
         def f(x):
@@ -58,7 +59,7 @@ class ItemsAhead(unittest.TestCase):
                     x = x + i * j
                 x = x * 2
             return x
-        self.assertEqual(self.same(f, torch.ones(2)), 4)
+        self.assertEqual(self.same(f, torch.ones(LARGE)), 4)
 
     def test_numbers_become_free(self):
         def f(x, n):
@@ -68,9 +69,9 @@ class ItemsAhead(unittest.TestCase):
             return x
         torch.compiler.reset()
         compiled = torch.compile(f)
-        compiled(torch.zeros(2), 50)
+        compiled(torch.zeros(LARGE), 50)
         counters.clear()
-        self.assertEqual(compiled(torch.zeros(2), 50)[0].item(), sum(range(50)))
+        self.assertEqual(compiled(torch.zeros(LARGE), 50)[0].item(), sum(range(50)))
         self.assertEqual(sum(counters["graph_break"].values()), 0)
 
     def test_the_iterator_moves(self):
@@ -97,7 +98,7 @@ class ItemsAhead(unittest.TestCase):
                     items.append(item + 2)
                 x = x + item
             return x, items
-        self.assertGreater(self.same(f, torch.ones(1), [1, 2]), 0)
+        self.assertGreater(self.same(f, torch.ones(LARGE), [1, 2]), 0)
 
     def test_one_iterator_twice(self):
         def f(x, pairs, iterator):

@@ -134,4 +134,33 @@ int Flow::after_loop(int header) const {
   return at;
 }
 
+std::vector<bool> loop_around(const Code& code, int at) {
+  const size_t count = code.instructions.size();
+  std::vector<std::vector<int>> after(count), before(count);
+  for (size_t i = 0; i < count; ++i) {
+    const Instruction& in = code.instructions[i];
+    if (!ends_flow(in.op) && i + 1 < count) after[i].push_back(static_cast<int>(i) + 1);
+    if (is_jump(in.op)) after[i].push_back(in.target);
+    if (in.handler >= 0) after[i].push_back(code.handlers[static_cast<size_t>(in.handler)].target);
+    for (const int next : after[i]) before[static_cast<size_t>(next)].push_back(static_cast<int>(i));
+  }
+  const auto reached = [&](const std::vector<std::vector<int>>& edges) {
+    std::vector<bool> seen(count);
+    std::vector<int> open = edges[static_cast<size_t>(at)];
+    while (!open.empty()) {
+      const auto now = static_cast<size_t>(open.back());
+      open.pop_back();
+      if (seen[now]) continue;
+      seen[now] = true;
+      open.insert(open.end(), edges[now].begin(), edges[now].end());
+    }
+    return seen;
+  };
+  std::vector<bool> loop = reached(after);
+  if (!loop[static_cast<size_t>(at)]) return {};
+  const std::vector<bool> leads = reached(before);
+  for (size_t i = 0; i < count; ++i) loop[i] = loop[i] && leads[i];
+  return loop;
+}
+
 }  // namespace sconce::python::capture

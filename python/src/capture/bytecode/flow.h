@@ -7,6 +7,10 @@
 
 namespace sconce::python::capture {
 
+// The outermost loop that an instruction lies in, one bit for each instruction: all that lead to it and that it leads to, by
+// exceptions as well. Empty: it lies in none.
+std::vector<bool> loop_around(const Code& code, int at);
+
 class Flow {
  public:
   explicit Flow(const Code& code);

@@ -54,7 +54,7 @@ bool is_of_interest(PyCodeObject* code) {
   if (!f.sconce.empty() && file.starts_with(f.sconce)) {
     const std::string_view inside = file.substr(f.sconce.size());
     if (inside == "nn/parameter.py") return false;
-    if (inside.starts_with("optim/")) return name == "step" || name == "wrapped" || name == "zero_grad";
+    if (inside.starts_with("optim/")) return name == "wrapped";  // around the steps of the program's own optimisers
     return inside.starts_with("nn/") || inside.starts_with("script/");
   }
   return f.library.empty() || !file.starts_with(f.library) || file.starts_with(f.packages);

@@ -49,12 +49,13 @@ void report_compilation(PyCodeObject* code, PyFunctionObject* function, int fram
   put(facts.get(), "nodes", number(static_cast<int64_t>(trace.nodes)));
   put(facts.get(), "seconds", Owned::take(PyFloat_FromDouble(seconds)));
   const Owned breaks = Owned::take(PyList_New(0));
-  for (const GraphBreak& b : trace.breaks) {
-    const Owned row = Owned::take(Py_BuildValue("(sssssi)", b.code.c_str(), b.reason.c_str(), b.hint.c_str(),
-                                                b.file.c_str(), b.function.c_str(), b.line));
-    check(PyList_Append(breaks.get(), row.get()));
-  }
+  const auto row = [](const GraphBreak& b) {
+    return Owned::take(Py_BuildValue("(sssssi)", b.code.c_str(), b.reason.c_str(), b.hint.c_str(), b.file.c_str(),
+                                     b.function.c_str(), b.line));
+  };
+  for (const GraphBreak& b : trace.breaks) check(PyList_Append(breaks.get(), row(b).get()));
   put(facts.get(), "breaks", Owned::share(breaks.get()));
+  put(facts.get(), "in_loop", trace.in_loop ? row(*trace.in_loop) : Owned::share(Py_None));
   tell("compiled", facts);
 }
 

@@ -9,8 +9,8 @@
 
 namespace sconce::python::capture {
 
-// "compiled": code, function, frame, number, graph, new_code, guards (if the observer reads them), direct, breaks, nodes,
-// seconds.
+// "compiled": code, function, frame, number, graph, new_code, guards (if the observer reads them), direct, breaks, in_loop (the break for which a
+// loop was left to Python), nodes, seconds.
 void report_compilation(PyCodeObject* code, PyFunctionObject* function, int frame, const CacheEntry& entry,
                         const Trace& trace, double seconds);
 // "recompile": code, frame, number, reasons.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "capture/bytecode/flow.h"
 #include "capture/code_state.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/interest.h"
 #include "capture/output/emit.h"
 #include "capture/output/rebuild.h"
 #include "sconce/autograd/autocast_mode.h"
+#include "tensor_object.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -43,9 +45,31 @@ struct Outcome {
   GraphBreak shown;
   int64_t step = 0;
   bool met_tensors = false;
-  bool recorded = false;  // an operator
-  bool raised = false;    // an exception leaves the function: no break that anybody counts
+  bool recorded = false;          // an operator
+  bool raised = false;            // an exception leaves the function: no break that anybody counts
+  std::optional<LoopAhead> loop;  // that the break is in
 };
+
+// The outermost loop of the outermost frame that stands in one. Of those only that can be resumed in front of it.
+std::optional<LoopAhead> loop_around_break(const Evaluator& e) {
+  // What comes behind the break in a round was not seen: perhaps a few operators on the largest tensor in sight.
+  int64_t largest = 0;
+  const size_t count = std::min(e.resumable_frames(), e.frames.size());
+  for (size_t i = 0; i < count; ++i) {
+    const Frame& f = *e.frames[i];
+    for (size_t slot = 0; slot < f.fast.size(); ++slot)
+      if (f.fast[slot] != nullptr && is_tensor(f.fast[slot]))
+        largest = std::max(largest, tensor_of(f.fast[slot]).numel());
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Frame& f = *e.frames[i];
+    std::vector<bool> members = loop_around(*f.code, f.at);
+    if (members.empty()) continue;
+    return LoopAhead{f.first, std::move(members), e.recorder.node_count(), e.recorder.element_count(),
+                     4 * static_cast<size_t>(largest)};
+  }
+  return std::nullopt;
+}
 
 // What sizes that are not fixed have to be.
 void add_relations(const Recorder& recorder, Sources& sources) {
@@ -104,7 +128,7 @@ std::string pending_error() {
 }
 
 Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options,
-                 int64_t stop_at, const GraphBreak* reason) {
+                 int64_t stop_at, const GraphBreak* reason, std::optional<LoopAhead> loop) {
   Outcome out;
   out.trace.sources = std::make_unique<Sources>();
   const std::shared_ptr<const Code> code = decode(reinterpret_cast<PyCodeObject*>(function->func_code));
@@ -119,8 +143,10 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   e.origins.local_names = out.trace.locals;
   e.origins.free_names = out.trace.free_variables;
   e.stop_at = stop_at;
+  e.loop_ahead = std::move(loop);
   e.on_stop = [&] {
     if (reason != nullptr) out.trace.breaks.push_back(*reason);
+    if (reason != nullptr && e.leaves_loop) out.trace.in_loop = *reason;
     e.check_generators();
     emit_break(e, out.trace);
     add_relations(*recorder, *out.trace.sources);
@@ -130,6 +156,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     out.why = b;
     out.shown = describe(b, e);
     out.step = e.break_step();
+    out.loop = loop_around_break(e);
   };
   e.on_break = ended;
   const std::unique_ptr<Frame> root = e.root_frame(slots);
@@ -202,8 +229,9 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
   const std::string again = kept == nullptr ? "" : kept->again;
   const bool interesting = options.everything || may_meet_tensors(function, slots);
   const bool whole = reads_frame(*decode(reinterpret_cast<PyCodeObject*>(function->func_code)));
+  std::optional<LoopAhead> loop;
   for (int attempt = 0; attempt < 8; ++attempt) {
-    Outcome out = run_once(function, slots, options, stop_at, counted ? &reason : nullptr);
+    Outcome out = run_once(function, slots, options, stop_at, counted ? &reason : nullptr, std::exchange(loop, {}));
     if (!interesting && !out.met_tensors) return {};
     if (!out.why) return std::move(out.trace);
     if (options.fullgraph && !out.raised) {
@@ -218,6 +246,7 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     if (stop_at >= 0 && out.step >= stop_at) break;  // nothing earlier to break at
     // What stands at the first break may keep it from being there: the reason is the first one all the same.
     if (stop_at < 0) reason = out.shown;
+    if (stop_at < 0 && !out.raised) loop = std::move(out.loop);
     if (stop_at < 0 || out.raised) counted = !out.raised;
     if (stop_at < 0 && !out.recorded && place_of(out.shown) == again) counted = false;
     stop_at = out.step;

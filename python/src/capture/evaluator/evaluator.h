@@ -20,6 +20,21 @@ namespace sconce::python::capture {
 // Thrown when the instruction was reached at which this run was to end; the frames are as they were in front of it.
 struct Stopped {};
 
+// Note [Breaks in loops]
+// A break in a loop comes back in each round. The code around it costs about a microsecond a time, and guards on what the
+// rounds change (lengths of lists, numbers) ask for new entries. Unless what lies between two breaks is worth that, Python
+// runs the loop, and the rest of its function, which is what PyTorch does with every such function; functions that are
+// called from there are captured on their own.
+struct LoopAhead {
+  int64_t frame = 0;               // Frame::first of the one it is in
+  std::vector<bool> members;       // its instructions
+  size_t nodes = 0, elements = 0;  // recorded when its break was met
+  size_t behind = 0;               // elements that the rest of a round may compute
+};
+// Is a graph worth a break? From 7 operators on 10,000 elements, where eager took 3.6 us a round and captured rounds 2.5;
+// on 1,000 elements it was 0.7 and 1.4.
+inline bool is_worth_break(size_t nodes, size_t elements) { return 512 * nodes + elements >= 32768; }
+
 // Methods of Python that code of C may call: all but texts, texts too, or only __eq__ and __hash__, of keys of dicts alone.
 enum class Looks : uint8_t { at_all, at_texts, at_equality, at_keys };
 
@@ -135,6 +150,8 @@ class Evaluator {
   int64_t steps = 0;                           // instructions so far
   int64_t stop_at = -1;                        // the step in front of which to stop
   std::function<void()> on_stop;               // called there
+  std::optional<LoopAhead> loop_ahead;         // perhaps to stop in front of
+  bool leaves_loop = false;                    // stopped there: the rest of that function is left to Python
   std::function<void(const Break&)> on_break;  // called where a Break begins its way, while all frames stand
   std::optional<Break> interrupt;              // a break that passes through code of C
   std::unordered_map<PyObject*, int64_t> births;

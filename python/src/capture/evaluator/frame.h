@@ -59,6 +59,7 @@ struct Frame {
   Owned names;                   // of class bodies: the dict of names
   int at = 0;                    // the instruction
   int64_t step = 0;              // its number, counted over all frames
+  int64_t first = 0;             // the number of the first one: no other frame has it
   int64_t aside = 0;             // the step at which a comprehension put a cell aside, to use its slot (3.12)
   Frame* back = nullptr;
   bool plain = false;     // entered by a call instruction of `back`, which pushes what this one returns

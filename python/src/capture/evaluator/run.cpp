@@ -85,10 +85,17 @@ Owned Evaluator::run(Frame& f) {
     throw PythonError();
   }
   f.yielded = false;
+  if (f.first == 0) f.first = steps + 1;
   const std::vector<Instruction>& code = f.code->instructions;
   for (;;) {
     const Instruction& in = code[static_cast<size_t>(f.at)];
     f.step = ++steps;
+    if (loop_ahead && f.first == loop_ahead->frame && loop_ahead->members[static_cast<size_t>(f.at)]) {
+      const LoopAhead& l = *loop_ahead;
+      leaves_loop = !is_worth_break(l.nodes - recorder.node_count(), l.elements - recorder.element_count() + l.behind);
+      loop_ahead.reset();
+      if (leaves_loop) stop_at = steps;
+    }
     if (steps == stop_at) {
       if (break_step() == steps) {
         on_stop();

@@ -578,6 +578,8 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
     }
     ir::Node* node = graph_->insert(graph_->create(op, inputs));
     ++nodes_;
+    for (size_t i = 0; i < schema.returns.size() && !op.has(Trait::view); ++i)
+      if (returns[i].is_tensor()) elements_ += static_cast<size_t>(returns[i].to_tensor().numel());
     for (size_t i = 0; i < schema.returns.size(); ++i) {
       std::vector<Value> of_witnesses;
       for (size_t w = 0; w < kWitnesses && free; ++w) of_witnesses.push_back(others[w][i]);

@@ -59,6 +59,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   bool draws(PyObject* graph) const override;
   std::optional<NotRecordable> explain_failure() override;
   size_t node_count() const override { return nodes_; }
+  size_t element_count() const override { return elements_; }
   bool reshapes_inputs() const override { return reshapes_inputs_; }
   const std::vector<SourceId>& inputs() const override { return sources_; }
   const std::vector<Owned>& relations() const override { return symbols_.relations(); }
@@ -147,7 +148,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   std::vector<SizeClaim> claims_;
   Owned size_check_;
   Symbols symbols_{*graph_, log_};
-  size_t nodes_ = 0;
+  size_t nodes_ = 0, elements_ = 0;
   Device home_;                // of the first input
   bool meta_is_real_ = false;  // the program has tensors on device meta itself
   int depth_ = 0;              // of call()

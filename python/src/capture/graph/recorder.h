@@ -101,6 +101,8 @@ class Recorder {
   virtual std::optional<NotRecordable> explain_failure() = 0;
 
   virtual size_t node_count() const = 0;
+  // Elements of the tensors that the nodes compute.
+  virtual size_t element_count() const = 0;
   // Did an operator change the shape of an input, or whether it requires grad? Another input that is the same tensor would
   // have changed with it.
   virtual bool reshapes_inputs() const = 0;

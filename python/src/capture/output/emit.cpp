@@ -131,6 +131,11 @@ class BreakWriter {
 
   void run() {
     Frame& innermost = *e_.frames.back();
+    if (e_.leaves_loop && e_.frames.size() == 1 &&
+        !is_worth_break(e_.recorder.node_count(), e_.recorder.element_count())) {
+      trace_.breaks.clear();  // nothing is broken in two: the whole function is left to Python
+      return;
+    }
     const Instruction& in = instruction(innermost);
     const Modes now = Modes::current();
     effects_.scan(rebuilder_);
@@ -139,8 +144,8 @@ class BreakWriter {
     if (e_.handled() != handled_mark()) note(e_.handled());
     finish_graph(e_, rebuilder_, trace_);
     const Operands operands = operands_of(in);
-    const bool in_place = e_.frames.size() == 1 && operands.pops >= 0 && !looks_at_frame(innermost, in, operands) &&
-                          !handles_null(innermost, in, operands);
+    const bool in_place = !e_.leaves_loop && e_.frames.size() == 1 && operands.pops >= 0 &&
+                          !looks_at_frame(innermost, in, operands) && !handles_null(innermost, in, operands);
     if (!in_place && e_.frames.size() == 1 && !trace_.graph && effects_.empty()) return;         // nothing is gained
     if (!trace_.graph && effects_.empty() && e_.frames.size() == 1 && ends_flow(in.op)) return;  // neither here
     write_beginning(e_, w_, rebuilder_, effects_, root_.globals, trace_);
@@ -280,9 +285,11 @@ class BreakWriter {
     const Owned code = interned_code(std::move(made.code));
     if (&f == e_.frames.back() && index == f.at && !trace_.breaks.empty())
       code_state(reinterpret_cast<PyCodeObject*>(code.get())).again = place_of(trace_.breaks.back());
+    const bool left = e_.leaves_loop && &f == e_.frames.back();  // Note [Breaks in loops]
+    if (left) code_state(reinterpret_cast<PyCodeObject*>(code.get())).met = true;
     if (made.closure.empty()) {
       Owned function = Owned::take(PyFunction_New(code.get(), f.globals));
-      if (e_.options.resume) function = e_.options.resume(function.get());
+      if (e_.options.resume && !left) function = e_.options.resume(function.get());
       if (as_argument)
         w_.constant(function.get());
       else
@@ -308,7 +315,7 @@ class BreakWriter {
       w_.op(Op::build_tuple, static_cast<int>(made.closure.size()));
       w_.end_call(5);
       if (null_is_above && !as_argument) w_.op(Op::push_null);
-      if (e_.options.resume_code) e_.options.resume_code(code.get());
+      if (e_.options.resume_code && !left) e_.options.resume_code(code.get());
     }
     for (const ResumeCode::Argument& argument : made.arguments) {
       const auto slot = static_cast<size_t>(argument.index);
