@@ -66,3 +66,12 @@ def _make_compared(compare, obj):
 @substitute(functools.cmp_to_key)
 def cmp_to_key(mycmp):
     return lambda obj: ComparedKey(obj, mycmp)
+
+
+def dispatched_method(self, obj, cls=None):
+    """singledispatchmethod.__get__ of CPython 3.13 for a method that is called at once: it need not be kept."""
+    def method(*args, **keywords):
+        if not args:
+            raise TypeError(f"{getattr(self.func, '__name__', 'singledispatchmethod method')} requires at least 1 positional argument")
+        return self.dispatcher.dispatch(args[0].__class__).__get__(obj, cls)(*args, **keywords)
+    return method

@@ -71,6 +71,20 @@ Owned signature_parameters(Evaluator& e, PyObject*, Arguments& args) {
   return Owned::take(PyObject_GetAttrString(args[0], "_parameters"));
 }
 
+#if PY_VERSION_HEX >= 0x030d0000
+// singledispatchmethod.__get__(self, obj, cls) keeps bound methods in a weak dict. Of one that is called at once nobody sees
+// whether it was kept.
+Owned dispatched_method(Evaluator& e, PyObject* callable, Arguments& args) {
+  static PyObject* const unkept = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._polyfills.of_functools"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "dispatched_method")).give();
+  }();
+  const Frame& f = *e.frames.back();
+  const bool is_called = f.code->instructions[static_cast<size_t>(f.at)].op == Op::load_method;
+  return e.call_function(is_called ? unkept : callable, std::move(args));
+}
+#endif
+
 }  // namespace
 
 // dispatch(cls) of functools.singledispatch, a closure that keeps what it has found in a weak dict. What it finds depends on
@@ -115,6 +129,9 @@ void add_library_calls() {
   for (const char* name : {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "compile", "escape"})
     add("re", name, regular_expression);
   add("collections", "defaultdict", default_dict);
+#if PY_VERSION_HEX >= 0x030d0000
+  add("functools", "singledispatchmethod.__get__", dispatched_method);
+#endif
 }
 
 }  // namespace sconce::python::capture

@@ -199,11 +199,11 @@ Owned differentiate(Evaluator& e, PyObject* callable, Arguments& args) {
   return e.canonical(e.recorder.differentiate(callable, args.pointers(), args.names.get()));
 }
 
-// Tensor.register_hook on a tensor that the graph makes: the graph registers it, and backward is a break from here on.
+// Tensor.register_hook: the graph registers it in its turn, and backward is a break from here on.
 Owned register_hook(Evaluator& e, PyObject* callable, Arguments& args) {
   const auto refuse = [&] { break_here(Reason::unknown_callable, "Tensor.register_hook"); };
   if (args.values.size() != 2 || args.named() != 0 || !is_tensor(args[0]) || !PyFunction_Check(args[1])) refuse();
-  if (e.recorder.source_of(args[0]) != kNoSource || !tensor_of(args[0]).requires_grad()) refuse();
+  if (!e.recorder.is_fake(args[0]) || !tensor_of(args[0]).requires_grad()) refuse();
   auto* hook = reinterpret_cast<PyFunctionObject*>(args[1]);
   if (e.origins.outside(args[1]))
     e.origins.guard_identity(args[1]);
