@@ -144,6 +144,18 @@ class TorchProgramsTest(unittest.TestCase):
         for x in (torch.ones(3), -torch.ones(3)):
             self.agrees(f, x, graphs=False)
 
+    # In a process of its own: PyTorch's capture changes the constructor of all modules when it first runs.
+    def test_module_made_inside_after_pytorchs_own_capture(self):
+        program = """
+import sconce, torch
+torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+def f(x):
+    return x * (2 if torch.nn.Module().training else 1)
+assert sconce.compile(f, fullgraph=True)(torch.ones(2)).tolist() == [2.0, 2.0]
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
 
 class WithoutPyTorch(unittest.TestCase):
     def test_compiling_does_not_import_pytorch(self):

@@ -28,7 +28,25 @@ const TorchModule* torch_module() {
   return found;
 }
 
+// GenerationTracker.tag, which PyTorch's own capture has put into the constructor of all modules when it first ran; null
+// while it is not loaded.
+PyObject* tag_function() {
+  static PyObject* found = nullptr;
+  if (found != nullptr) return found;
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._dynamo.mutation_guard");
+  if (module == nullptr) return nullptr;
+  const Owned tracker = Owned::take(PyObject_GetAttrString(module, "GenerationTracker"));
+  const Owned method = Owned::take(PyObject_GetAttrString(tracker.get(), "tag"));
+  return found = Py_NewRef(PyMethod_Check(method.get()) ? PyMethod_GET_FUNCTION(method.get()) : method.get());
+}
+
 }  // namespace
+
+bool is_note_of_dynamo(PyObject* function) {
+  static PyObject* const tag = interned("tag");
+  PyObject* name = reinterpret_cast<PyFunctionObject*>(function)->func_name;
+  return (name == tag || PyUnicode_Compare(name, tag) == 0) && function == tag_function();
+}
 
 bool is_torch_module_getattr(PyObject* function) {
   const TorchModule* torch = torch_module();
