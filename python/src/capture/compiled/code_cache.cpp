@@ -211,7 +211,8 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
   options.fullgraph = config_->fullgraph;
   std::vector<std::string> locals = local_names(code_, 0), free = local_names(code_, kFree);
   options.free_dims = [&](const Sources& sources, SourceId source, PyObject* tensor) {
-    return sizes_.free_dims(*config_, sources.text(source, locals, free), tensor);
+    return sizes_.free_dims(*config_, is_parameter(tensor) ? std::string() : sources.text(source, locals, free),
+                            tensor);
   };
   options.free_number = [&](const Sources& sources, SourceId source, PyObject* number, PyObject* owner) {
     const NumberPlace place = number_place(sources, source);

@@ -12,10 +12,13 @@ namespace sconce::python::capture {
 
 struct CompileConfig;
 
+// Weights keep their sizes: a parameter of another size is another model.
+bool is_parameter(PyObject* tensor);
+
 class SizeHistory {
  public:
   // Dimensions that are free, for a tensor reached by `place` ("L['x']"); notes its sizes. 0 and 1 are never free unless
-  // mark_dynamic says so, nor are sizes of parameters.
+  // mark_dynamic says so, nor are sizes of parameters, whose place is not asked for.
   uint64_t free_dims(const CompileConfig& config, const std::string& place, PyObject* tensor);
   // Is an int or float from there free? Notes its value. `from_start`: dynamic=True means it, too: arguments, but not
   // attributes of objects and globals, which PyTorch takes for constants.

@@ -80,6 +80,10 @@ void add_relations(const Recorder& recorder, Sources& sources) {
 // Objects of one class of which one was written must stay objects of their own: what was read of the others was read as if
 // they were not written.
 void add_distinct(Evaluator& e) {
+  bool any = e.recorder.reshapes_inputs();
+  for (auto& [object, entry] : e.origins.entries())
+    any = any || (entry.order != 0 && e.origins.has_other_content(object));
+  if (!any) return;
   std::unordered_map<const void*, std::pair<std::vector<SourceId>, bool>> groups;  // by class; is one written?
   for (auto& [object, entry] : e.origins.entries()) {
     if (entry.source == kNoSource || entry.identity_guarded || entry.globals || is_immutable(object)) continue;
@@ -91,12 +95,14 @@ void add_distinct(Evaluator& e) {
     if (const Origins::Entry* of = e.origins.find(owner); of != nullptr && of->identity_guarded) continue;
     static const char tensors = 0;
     auto& [ids, written] = groups[is_tensor ? static_cast<const void*>(&tensors) : Py_TYPE(owner)];
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    ids.push_back(id);
     written = written || e.origins.has_other_content(object) || (is_tensor && e.recorder.reshapes_inputs());
   }
   for (auto& [type, group] : groups) {
-    if (!group.second || group.first.size() < 2) continue;
+    if (!group.second) continue;
     std::sort(group.first.begin(), group.first.end());
+    group.first.erase(std::unique(group.first.begin(), group.first.end()), group.first.end());
+    if (group.first.size() < 2) continue;
     const Owned ids = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(group.first.size())));
     for (size_t i = 0; i < group.first.size(); ++i)
       PyTuple_SET_ITEM(ids.get(), static_cast<Py_ssize_t>(i), PyLong_FromLong(group.first[i]));

@@ -170,7 +170,10 @@ Origins::Entry& Origins::enter(PyObject* object, SourceId source) {
   if (fresh) {
     entry.source = source;
     entry.object = Owned::share(object);
-    if (source != kNoSource) owners_.try_emplace(source, object);
+    if (source != kNoSource) {
+      if (static_cast<size_t>(source) >= owners_.size()) owners_.resize(static_cast<size_t>(source) + 64);
+      if (owners_[static_cast<size_t>(source)] == nullptr) owners_[static_cast<size_t>(source)] = object;
+    }
   } else if (entry.source != source && source != kNoSource && entry.source != kNoSource) {
     if (entry.identity_guarded || is_immutable(object))
       sources_.guard(source, FactKind::identity, object);

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -77,8 +78,7 @@ class Origins {
 
   // The object that was read from there first; null: none was.
   PyObject* owner_of(SourceId source) const {
-    const auto at = owners_.find(source);
-    return at == owners_.end() ? nullptr : at->second;
+    return source >= 0 && static_cast<size_t>(source) < owners_.size() ? owners_[static_cast<size_t>(source)] : nullptr;
   }
   // Does it have another content than the original?
   bool has_other_content(PyObject* object);
@@ -126,7 +126,7 @@ class Origins {
 
   Sources& sources() { return sources_; }
   Recorder& recorder() { return recorder_; }
-  std::unordered_map<PyObject*, Entry>& entries() { return entries_; }
+  std::pmr::unordered_map<PyObject*, Entry>& entries() { return entries_; }
   int next_order() { return ++order_; }
   // Marks keys of overlays that were deleted. Borrowed.
   static PyObject* deleted();
@@ -149,11 +149,12 @@ class Origins {
 
   Sources& sources_;
   Recorder& recorder_;
-  std::unordered_map<PyObject*, Entry> entries_;
+  std::pmr::monotonic_buffer_resource memory_{4096};  // of entries_: they go all at once
+  std::pmr::unordered_map<PyObject*, Entry> entries_{&memory_};
   std::unordered_map<PyObject*, PyObject*> originals_;  // shadow -> original
   std::unordered_map<PyObject*, PyObject*> reals_;      // fake -> tensor
   std::unordered_map<PyObject*, SourceId> classes_;
-  std::unordered_map<SourceId, PyObject*> owners_;  // objects that were entered, by their first source
+  std::vector<PyObject*> owners_;  // objects that were entered, by their first source; null: none was
   struct Lookup {
     PyTypeObject* type;
     PyObject* name;

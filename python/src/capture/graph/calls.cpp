@@ -47,7 +47,8 @@ Owned require_grad(PyObject* tensor, bool on) {
 }
 
 std::string name_of(PyObject* target) {
-  PyObject* name = PyObject_GetAttrString(target, "__name__");
+  static PyObject* const attribute = PyUnicode_InternFromString("__name__");
+  PyObject* name = PyObject_GetAttr(target, attribute);
   if (name == nullptr) {
     PyErr_Clear();
     return {};

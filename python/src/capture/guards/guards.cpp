@@ -238,6 +238,8 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
   for (const SourceId id : inputs) need(id);
 
   sources_ = all;
+  fetches_.reserve(all.size());
+  kept_.reserve(2 * all.size() + facts.size());
   globals_ = globals ? keep(globals) : nullptr;
   std::vector<int32_t> step_of(all.size(), -1);
   for (size_t id = 0; id < all.size(); ++id) {
@@ -258,8 +260,10 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
     }
     fetches_.push_back(f);
   }
-  // Facts of a step stand together; those that compare with other steps stand with the last of these.
-  std::vector<std::vector<Row>> rows(fetches_.size());
+  // Facts of a step stand together; those that compare with other steps stand with the last of these. The class first:
+  // other facts lean on it.
+  std::vector<std::pair<int32_t, Row>> rows;  // and their steps
+  rows.reserve(facts.size());
   for (const Fact& fact : facts) {
     Row row = make_row(fact, step_of);
     int32_t at = fact.source >= 0 ? step_of[static_cast<size_t>(fact.source)] : -1;
@@ -271,16 +275,20 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
       at = static_cast<int32_t>(fetches_.size()) - 1;  // when all else holds
     }
     if (fact.kind == FactKind::absent) fetches_[static_cast<size_t>(at)].may_be_absent = true;
-    if (at >= 0) rows[static_cast<size_t>(at)].push_back(row);
+    if (at >= 0) rows.emplace_back(at, row);
   }
-  for (size_t i = 0; i < fetches_.size(); ++i) {
-    fetches_[i].first = static_cast<uint32_t>(facts_.size());
-    fetches_[i].count = static_cast<uint32_t>(rows[i].size());
-    // The class first: other facts lean on it.
-    std::stable_sort(rows[i].begin(), rows[i].end(), [](const Row& a, const Row& b) {
-      return (a.kind == FactKind::type) > (b.kind == FactKind::type);
-    });
-    facts_.insert(facts_.end(), rows[i].begin(), rows[i].end());
+  for (const auto& [at, row] : rows) ++fetches_[static_cast<size_t>(at)].count;
+  uint32_t first = 0;
+  for (Fetch& f : fetches_) {
+    f.first = first;
+    first += std::exchange(f.count, 0);
+  }
+  facts_.resize(rows.size());
+  for (const bool types : {true, false}) {
+    for (const auto& [at, row] : rows) {
+      Fetch& f = fetches_[static_cast<size_t>(at)];
+      if ((row.kind == FactKind::type) == types) facts_[f.first + f.count++] = row;
+    }
   }
   for (const SourceId id : inputs) inputs_.push_back(step_of.at(static_cast<size_t>(id)));
   // Guards of arguments alone need nothing watched.

@@ -89,7 +89,7 @@ class Guards {
  private:
   friend class WatchedPart;
   struct Row {
-    FactKind kind;
+    FactKind kind = FactKind::type;
     int32_t other =
         -1;  // same_object, other_object: a step; tensor, relation, sizes, distinct: an index into their arrays
     PyObject* object = nullptr;  // what it is compared with

@@ -1,11 +1,11 @@
 #include "capture/guards/source.h"
 
+#include <algorithm>
+
 namespace sconce::python::capture {
 namespace {
 
 size_t mixed(size_t hash, uint64_t with) { return (hash ^ with) * 0x9e3779b97f4a7c15ull + (hash >> 29); }
-
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 // The repr of a key; of one whose repr would run code of Python, its class.
 std::string key_text(PyObject* key) {
@@ -37,71 +37,178 @@ std::string constant_text(PyObject* object) {
 
 }  // namespace
 
+namespace {
+
+// Appends to one text: sources are long chains, and their texts are made for each input.
+class SourceWriter {
+ public:
+  SourceWriter(const std::vector<Source>& all, const std::vector<std::string>& locals,
+               const std::vector<std::string>& free, PyObject* globals)
+      : all_(all), locals_(locals), free_(free), globals_(globals) {}
+
+  void write(SourceId source) {
+    if (source < 0) {
+      text += "?";
+      return;
+    }
+    const Source& s = all_[static_cast<size_t>(source)];
+    switch (s.step) {
+      case Step::local:
+        text += "L[";
+        write_name(locals_, s.index);
+        text += "]";
+        break;
+      case Step::free_variable:
+        text += "___closure[";
+        write_name(free_, s.index);
+        text += "]";
+        break;
+      case Step::global: {
+        if (s.object == nullptr || globals_ == nullptr || s.object == globals_) {
+          write_key("G[", s.key);
+          break;
+        }
+        text += "G['__import_";
+        for (const char c : module_name(s.object))
+          if (c == '.')
+            text += "_dot_";
+          else
+            text += c;
+        text += "'].";
+        text += text_of(s.key);
+        break;
+      }
+      case Step::builtin:
+        write_key("G['__builtins_dict___0'][", s.key);
+        break;
+      case Step::constant:
+        text += constant_text(s.object);
+        break;
+      case Step::attribute:
+      case Step::instance_item:
+      case Step::class_item:
+        write(s.base);
+        text += ".";
+        if (PyUnicode_Check(s.key))
+          text += text_of(s.key);
+        else
+          text += key_text(s.key);
+        break;
+      case Step::instance_dict:
+        around("", s.base, ".__dict__");
+        break;
+      case Step::type:
+        around("type(", s.base, ")");
+        break;
+      case Step::item:
+        write(s.base);
+        write_key("[", s.key);
+        break;
+      case Step::key_at:
+        around("list(dict.keys(", s.base, "))[", s.index);
+        break;
+      case Step::element:
+        around("", s.base, "[", s.index);
+        break;
+      case Step::contents:
+        if (s.base >= 0 && all_[static_cast<size_t>(s.base)].step == Step::free_variable) {
+          text += "L[";
+          write_name(free_, all_[static_cast<size_t>(s.base)].index);
+          text += "]";
+          break;
+        }
+        around("", s.base, ".cell_contents");
+        break;
+      case Step::defaults:
+        around("", s.base, ".__defaults__");
+        break;
+      case Step::keyword_defaults:
+        around("", s.base, ".__kwdefaults__");
+        break;
+      case Step::closure:
+        around("", s.base, ".__closure__");
+        break;
+      case Step::code:
+        around("", s.base, ".__code__");
+        break;
+      case Step::globals:
+        around("", s.base, ".__globals__");
+        break;
+      case Step::method_function:
+        around("", s.base, ".__func__");
+        break;
+      case Step::method_self:
+        around("", s.base, ".__self__");
+        break;
+      case Step::gradient:
+        around("", s.base, ".grad");
+        break;
+      case Step::inner:
+        around("", s.base, ".__reduce__()[1][", s.index);
+        break;
+      case Step::iterated:
+        around("", s.base, ".__reduce__()[1][0]");
+        break;
+      case Step::ahead:
+        around("___ahead(", s.base, ", ");
+        text += std::to_string(s.index);
+        text += ")";
+        break;
+    }
+  }
+
+  std::string text;
+
+ private:
+  void around(const char* before, SourceId base, const char* behind) {
+    text += before;
+    write(base);
+    text += behind;
+  }
+  void around(const char* before, SourceId base, const char* behind, int32_t index) {
+    around(before, base, behind);
+    text += std::to_string(index);
+    text += "]";
+  }
+  void write_name(const std::vector<std::string>& names, int32_t at) {
+    if (static_cast<size_t>(at) >= names.size()) {
+      text += std::to_string(at);
+      return;
+    }
+    text += "'";
+    text += names[static_cast<size_t>(at)];
+    text += "'";
+  }
+  void write_key(const char* before, PyObject* key) {
+    text += before;
+    if (PyUnicode_CheckExact(key) && is_word(text_of(key))) {  // its repr is itself
+      text += "'";
+      text += text_of(key);
+      text += "'";
+    } else {
+      text += key_text(key);
+    }
+    text += "]";
+  }
+  static bool is_word(std::string_view name) {
+    return std::all_of(name.begin(), name.end(), [](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+    });
+  }
+
+  const std::vector<Source>& all_;
+  const std::vector<std::string>&locals_, &free_;
+  PyObject* globals_;
+};
+
+}  // namespace
+
 std::string source_text(const std::vector<Source>& all, SourceId source, const std::vector<std::string>& locals,
                         const std::vector<std::string>& free, PyObject* globals) {
-  if (source < 0) return "?";
-  const Source& s = all[static_cast<size_t>(source)];
-  const auto base = [&] { return source_text(all, s.base, locals, free, globals); };
-  const auto name = [](const std::vector<std::string>& names, int32_t at) {
-    return static_cast<size_t>(at) < names.size() ? quoted(names[static_cast<size_t>(at)]) : std::to_string(at);
-  };
-  switch (s.step) {
-    case Step::local:
-      return "L[" + name(locals, s.index) + "]";
-    case Step::free_variable:
-      return "___closure[" + name(free, s.index) + "]";
-    case Step::global: {
-      if (s.object == nullptr || globals == nullptr || s.object == globals) return "G[" + key_text(s.key) + "]";
-      std::string module = module_name(s.object), spelled;
-      for (const char c : module) spelled += c == '.' ? std::string("_dot_") : std::string(1, c);
-      return "G['__import_" + spelled + "']." + std::string(text_of(s.key));
-    }
-    case Step::builtin:
-      return "G['__builtins_dict___0'][" + key_text(s.key) + "]";
-    case Step::constant:
-      return constant_text(s.object);
-    case Step::attribute:
-    case Step::instance_item:
-    case Step::class_item:
-      return base() + "." + (PyUnicode_Check(s.key) ? std::string(text_of(s.key)) : key_text(s.key));
-    case Step::instance_dict:
-      return base() + ".__dict__";
-    case Step::type:
-      return "type(" + base() + ")";
-    case Step::item:
-      return base() + "[" + key_text(s.key) + "]";
-    case Step::key_at:
-      return "list(dict.keys(" + base() + "))[" + std::to_string(s.index) + "]";
-    case Step::element:
-      return base() + "[" + std::to_string(s.index) + "]";
-    case Step::contents:
-      if (s.base >= 0 && all[static_cast<size_t>(s.base)].step == Step::free_variable)
-        return "L[" + name(free, all[static_cast<size_t>(s.base)].index) + "]";
-      return base() + ".cell_contents";
-    case Step::defaults:
-      return base() + ".__defaults__";
-    case Step::keyword_defaults:
-      return base() + ".__kwdefaults__";
-    case Step::closure:
-      return base() + ".__closure__";
-    case Step::code:
-      return base() + ".__code__";
-    case Step::globals:
-      return base() + ".__globals__";
-    case Step::method_function:
-      return base() + ".__func__";
-    case Step::method_self:
-      return base() + ".__self__";
-    case Step::gradient:
-      return base() + ".grad";
-    case Step::inner:
-      return base() + ".__reduce__()[1][" + std::to_string(s.index) + "]";
-    case Step::iterated:
-      return base() + ".__reduce__()[1][0]";
-    case Step::ahead:
-      return "___ahead(" + base() + ", " + std::to_string(s.index) + ")";
-  }
-  return "?";
+  SourceWriter writer(all, locals, free, globals);
+  writer.text.reserve(96);
+  writer.write(source);
+  return std::move(writer.text);
 }
 
 size_t Sources::Hash::operator()(const Source& s) const {
@@ -116,12 +223,6 @@ size_t Sources::Hash::operator()(const Fact& f) const {
   return mixed(h, static_cast<uint64_t>(f.number));
 }
 
-PyObject* Sources::kept(PyObject* object) {
-  if (object == nullptr) return nullptr;
-  kept_.try_emplace(object, Owned::share(object));
-  return object;
-}
-
 SourceId Sources::add(Step step, SourceId base, int32_t index, PyObject* key, PyObject* object) {
   Owned interned;  // names that are equal are one object
   if (key != nullptr && PyUnicode_CheckExact(key) && !PyUnicode_CHECK_INTERNED(key)) {
@@ -130,21 +231,19 @@ SourceId Sources::add(Step step, SourceId base, int32_t index, PyObject* key, Py
     interned = Owned::take(copy);
     key = copy;
   }
-  const Source source{base, step, index, key, object};
-  const auto [at, added] = ids_.try_emplace(source, static_cast<SourceId>(sources_.size()));
+  bool added = false;
+  const SourceId id = ids_.find_or_add(sources_, Source{base, step, index, key, object}, Hash(), added);
   if (added) {
-    kept(key);
-    kept(object);
-    sources_.push_back(source);
+    keep(key);
+    keep(object);
   }
-  return at->second;
+  return id;
 }
 
 void Sources::guard(SourceId source, FactKind kind, PyObject* object, int64_t number) {
-  const Fact fact{source, kind, object, number};
-  if (!known_.try_emplace(fact, true).second) return;
-  kept(object);
-  facts_.push_back(fact);
+  bool added = false;
+  known_.find_or_add(facts_, Fact{source, kind, object, number}, Hash(), added);
+  if (added) keep(object);
 }
 
 std::string Sources::text(SourceId source, const std::vector<std::string>& locals,
@@ -155,6 +254,7 @@ std::string Sources::text(SourceId source, const std::vector<std::string>& local
 std::string Sources::input_name(SourceId source, const std::vector<std::string>& locals,
                                 const std::vector<std::string>& free) const {
   std::string name;
+  name.reserve(96);
   for (const char c : text(source, locals, free)) {
     const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     if (word)

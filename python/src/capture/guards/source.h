@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "capture/guards/index_table.h"
 #include "object.h"
 
 namespace sconce::python::capture {
@@ -114,13 +115,14 @@ class Sources {
     size_t operator()(const Source& s) const;
     size_t operator()(const Fact& f) const;
   };
-  PyObject* kept(PyObject* object);
+  void keep(PyObject* object) {
+    if (object != nullptr) kept_.push_back(Owned::share(object));
+  }
 
   std::vector<Source> sources_;
   std::vector<Fact> facts_;
-  std::unordered_map<Source, SourceId, Hash> ids_;
-  std::unordered_map<Fact, bool, Hash> known_;
-  std::unordered_map<PyObject*, Owned> kept_;
+  IndexTable ids_, known_;
+  std::vector<Owned> kept_;
   PyObject* globals_ = nullptr;
 };
 

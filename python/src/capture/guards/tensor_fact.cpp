@@ -93,11 +93,12 @@ int64_t number_at(PyObject* sizes, Py_ssize_t at) {
 
 bool is_torch_tensor(PyObject* object) {
   static PyObject* type = nullptr;
+  if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;  // its class is a class of Python
   if (type == nullptr) {
     if (is_tensor(object)) return false;
-    PyObject* modules = PyImport_GetModuleDict();
-    PyObject* torch = PyDict_GetItemString(modules, "torch");
-    if (torch == nullptr) return false;
+    static PyObject* const name = PyUnicode_InternFromString("torch");
+    PyObject* torch = PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
+    if (torch == nullptr) return PyErr_Clear(), false;
     type = PyObject_GetAttrString(torch, "Tensor");
     if (type == nullptr) return PyErr_Clear(), false;
     if (!PyType_Check(type)) {
