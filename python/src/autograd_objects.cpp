@@ -10,7 +10,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/tensor/grad_mode.h"
-#include "sconce/types/value.h"
+#include "sconce/types/capsule.h"
 #include "tensor_object.h"
 
 namespace sconce::python {
@@ -433,9 +433,7 @@ PyObject* apply_function(PyObject*, PyObject* given) {
 
 // ---- hooks for saved tensors ----
 
-Value capsule_of(const Kept& object) {
-  return make_ref<Capsule>(new Kept(object), [](void* kept) { delete static_cast<Kept*>(kept); });
-}
+Value capsule_of(const Kept& object) { return make_capsule(object); }
 
 PyObject* push_saved_tensor_hooks(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {

@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/types/capsule.h"
 
 namespace sconce::autograd {
 namespace {
@@ -81,8 +82,7 @@ struct Frame : std::enable_shared_from_this<Frame> {
     auto place = std::make_shared<Recomputed>(Recomputed{shared_from_this(), saved.size(), Tensor()});
     saved.push_back(output_info(t));
     places.push_back(place);
-    return make_ref<Capsule>(new std::shared_ptr<Recomputed>(std::move(place)),
-                             [](void* p) { delete static_cast<std::shared_ptr<Recomputed>*>(p); });
+    return make_capsule(std::move(place));
   }
 
   Tensor unpack(Recomputed& place) {

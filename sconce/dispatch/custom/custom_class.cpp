@@ -6,6 +6,7 @@
 
 #include "sconce/base/once.h"
 #include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/types/capsule.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -190,7 +191,7 @@ namespace custom_class {
 void put(const Value& self, Box box) {
   Object& object = self.to_object();
   SCONCE_CHECK_AS(type, is_custom_class(object.type()), "'{}' is no class of C++", object.type()->name());
-  object.set_slot(0, make_ref<Capsule>(new Box(std::move(box)), [](void* p) { delete static_cast<Box*>(p); }));
+  object.set_slot(0, make_capsule(std::move(box)));
 }
 
 const std::shared_ptr<void>& get(const Value& self, const std::type_info& type) {
