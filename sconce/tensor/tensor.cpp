@@ -151,6 +151,7 @@ void* Tensor::moved_data() const {
 }
 
 int64_t Tensor::size(int64_t d) const {
+  if (d >= 0 && d < dim()) return sizes()[d];  // nearly all calls: checks of operators ask often
   SCONCE_CHECK_AS(index, dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
   return sizes()[wrap_dim(d, dim())];
 }

@@ -66,6 +66,23 @@ TEST(Linalg, ShapesAndDtypesAreChecked) {
   EXPECT_ERROR(linalg_lu_factor(square, false), "LU without pivoting is not implemented on the CPU");
 }
 
+// What is added has the sizes of the product, or is repeated to them; on Meta tensors, too.
+TEST(Linalg, AddmmRepeatsWhatFitsTheProduct) {
+  for (const Device device : {Device(DeviceType::cpu), Device(DeviceType::meta)}) {
+    const auto filled = [&](IntList sizes) { return zeros(sizes, {}, {}, device); };
+    const Tensor a = filled({2, 3}), b = filled({3, 4});
+    for (const Dims& sizes : {Dims{}, {1}, {4}, {1, 1}, {1, 4}, {2, 1}, {2, 4}}) {
+      EXPECT_EQ(addmm(filled(sizes), a, b).sizes(), IntList({2, 4}));
+    }
+    for (const Dims& sizes : {Dims{0}, {2}, {3}, {2, 3}, {4, 2}, {4, 4}, {2, 0}, {1, 2, 4}}) {
+      EXPECT_ERROR(addmm(filled(sizes), a, b),
+                   "The expanded size of the tensor must match the existing size: self is [");
+    }
+    EXPECT_EQ(addmm(filled({4}), filled({0, 3}), b).sizes(), IntList({0, 4}));
+    EXPECT_ERROR(addmm(filled({2, 4}), filled({0, 3}), b), "the product is [0, 4]");
+  }
+}
+
 // LAPACK reads and writes where pivots point.
 TEST(Linalg, PivotsAreChecked) {
   const Tensor a = eye(3);
