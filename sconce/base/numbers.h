@@ -9,6 +9,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "sconce/base/export.h"
 
@@ -90,6 +92,15 @@ SCONCE_INLINE int64_t shift_right(int64_t a, int64_t b) { return a >> (b & 63); 
 
 // To the nearest whole number, halves to even.
 inline double round_half_even(double a) { return std::nearbyint(a); }
+
+// Cut towards zero. What I cannot hold, and NaN, become its least number on every processor, as the conversions of
+// x86-64 have it; in C++ alone it would be undefined, and aarch64's would give the nearest end. I is int32_t or int64_t.
+template <class I, class F>
+constexpr I to_integer(F v) {
+  static_assert(std::is_same_v<I, int32_t> || std::is_same_v<I, int64_t>);
+  constexpr F kEnd = sizeof(I) == 4 ? F(0x1p31) : F(0x1p63);
+  return v >= -kEnd && v < kEnd ? static_cast<I>(v) : std::numeric_limits<I>::min();
+}
 
 // How many numbers range(lo, hi, step) gives. Throws Error (value) for a step of 0.
 SCONCE_API int64_t range_length(int64_t lo, int64_t hi, int64_t step);

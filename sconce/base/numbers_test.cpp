@@ -67,6 +67,19 @@ TEST(Numbers, powers_and_shifts) {
   EXPECT_EQ(shift_right(-8, 1), -4);
 }
 
+TEST(Numbers, floats_out_of_range_become_the_least_integer) {
+  EXPECT_EQ(to_integer<int32_t>(-2.9f), -2);
+  EXPECT_EQ(to_integer<int32_t>(0x1p31f), INT32_MIN);
+  EXPECT_EQ(to_integer<int32_t>(0x1p31 - 0.5), INT32_MAX);
+  EXPECT_EQ(to_integer<int32_t>(-0x1p31 - 0.5), INT32_MIN);
+  EXPECT_EQ(to_integer<int32_t>(std::nanf("")), INT32_MIN);
+  EXPECT_EQ(to_integer<int64_t>(0x1p63), INT64_MIN);
+  EXPECT_EQ(to_integer<int64_t>(0x1.fffffffffffffp62), 0x7ffffffffffffc00);
+  EXPECT_EQ(to_integer<int64_t>(-0x1p63f), INT64_MIN);
+  EXPECT_EQ(to_integer<int64_t>(-1e300), INT64_MIN);
+  EXPECT_EQ(to_integer<int64_t>(std::nan("")), INT64_MIN);
+}
+
 TEST(Numbers, rounding_and_ranges) {
   EXPECT_EQ(round_half_even(2.5), 2.0);
   EXPECT_EQ(round_half_even(-3.5), -4.0);

@@ -293,7 +293,10 @@ inline bool contains(IntList list, int64_t v) {
 // Functions
 template <Number A>
 int64_t int_(A a) {
-  return static_cast<int64_t>(a);
+  if constexpr (std::is_floating_point_v<A>)
+    return numbers::to_integer<int64_t>(a);
+  else
+    return static_cast<int64_t>(a);
 }
 inline int64_t int_(const Scalar& a) { return a.to_int(); }
 template <Number A>

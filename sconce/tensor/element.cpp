@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "sconce/base/numbers.h"
+
 namespace sconce {
 namespace {
 
@@ -25,8 +27,7 @@ T convert(const Scalar& v) {
     if constexpr (std::is_same_v<T, uint64_t>) {
       if (d >= 0x1p63 && d < 0x1p64) return static_cast<uint64_t>(d);
     }
-    // Out of range gives the result of the processor's conversion: the smallest int64.
-    return static_cast<T>(d >= -0x1p63 && d < 0x1p63 ? static_cast<int64_t>(d) : INT64_MIN);
+    return static_cast<T>(numbers::to_integer<int64_t>(d));
   } else {
     return static_cast<T>(v.to_complex());
   }

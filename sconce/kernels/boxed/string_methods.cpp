@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "sconce/base/budget.h"
+#include "sconce/base/numbers.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/string_kernels.h"
@@ -128,8 +129,9 @@ std::string converted(const std::string& flags, char kind, const Value& v) {
   char buffer[512];
   const auto as_double = [&] { return v.to_scalar().to_double(); };
   const auto as_int = [&] {
-    return static_cast<long long>(v.to_scalar().is_integral() || v.is_bool() ? v.to_scalar().to_int()
-                                                                             : static_cast<int64_t>(as_double()));
+    return static_cast<long long>(v.to_scalar().is_integral() || v.is_bool()
+                                      ? v.to_scalar().to_int()
+                                      : numbers::to_integer<int64_t>(as_double()));
   };
   switch (kind) {
     case 'd':

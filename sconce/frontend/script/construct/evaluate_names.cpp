@@ -242,7 +242,7 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
       if (a[0].string() || a[0].is_tensor()) return call_operator(n == "int" ? "aten::Int" : "aten::Float", args, at);
       const double v = to_real(a[0], at);
       if (n == "float") return V(v);
-      return a[0].value()->is_double() ? V(static_cast<int64_t>(v)) : V(to_integer(a[0], at));
+      return a[0].value()->is_double() ? V(numbers::to_integer<int64_t>(v)) : V(to_integer(a[0], at));
     }
     if (n == "bool") return V(!a.empty() && truth(a[0], at));
     if (n == "str" || n == "repr") return V(a.empty() ? std::string() : n == "str" ? to_text(a[0]) : to_repr(a[0]));
@@ -304,7 +304,7 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
         const double scale = std::pow(10.0, static_cast<double>(to_integer(a[1], at)));
         return V(numbers::round_half_even(to_real(a[0], at) * scale) / scale);
       }
-      return V(static_cast<int64_t>(numbers::round_half_even(to_real(a[0], at))));
+      return V(numbers::to_integer<int64_t>(numbers::round_half_even(to_real(a[0], at))));
     }
     if (n == "type") {
       need(args, 1, 1, n, at);
@@ -329,7 +329,7 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
       if (v < 0) refuse(at, "ValueError: math domain error");
       return V(std::sqrt(v));
     }
-    if (n == "trunc") return V(static_cast<int64_t>(to_real(a.at(0), at)));
+    if (n == "trunc") return V(numbers::to_integer<int64_t>(to_real(a.at(0), at)));
     return call_operator("aten::" + n, args, at);
   }
   if (path == "torch.nn.Parameter" || path == "torch.nn.parameter.Parameter" || path == "Parameter" ||

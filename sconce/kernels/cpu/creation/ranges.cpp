@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sconce/base/error.h"
+#include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/creation_kernels.h"
@@ -55,9 +56,10 @@ void fill_steps(const Tensor& out, const Scalar& start, const Scalar& step) {
   for_range_type(out.dtype(), "arange", [&]<class T>() {
     T* to = out.data<T>();
     if constexpr (std::is_integral_v<T>) {
-      const auto a =
-          static_cast<uint64_t>(is_integer(start) ? start.to_int() : static_cast<int64_t>(start.to_double()));
-      const auto s = static_cast<uint64_t>(is_integer(step) ? step.to_int() : static_cast<int64_t>(step.to_double()));
+      const auto whole = [](const Scalar& x) {
+        return static_cast<uint64_t>(is_integer(x) ? x.to_int() : numbers::to_integer<int64_t>(x.to_double()));
+      };
+      const uint64_t a = whole(start), s = whole(step);
       parallel_for(out.numel(), kParallelGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(a + s * static_cast<uint64_t>(i));
       });

@@ -5,6 +5,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "sconce/base/numbers.h"
 #include "sconce/tensor/dtype.h"
 #include "sconce/tensor/float8.h"
 #include "sconce/tensor/half.h"
@@ -35,6 +36,8 @@ T narrowed(W v) {
     return to_float8_e4m3fn(static_cast<float>(v));
   else if constexpr (std::is_same_v<T, Float8E5M2>)
     return to_float8_e5m2(static_cast<float>(v));
+  else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_floating_point_v<W>)
+    return static_cast<T>(numbers::to_integer<std::conditional_t<sizeof(T) < 8, int32_t, int64_t>>(v));
   else
     return static_cast<T>(v);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "sconce/base/numbers.h"
 #include "sconce/base/weak.h"
 #include "sconce/tensor/float8.h"
 
@@ -29,8 +30,8 @@ To step(From v) {
     return all_values<From>[v.bits];
   } else if constexpr (std::is_floating_point_v<From>) {  // to uint64
     constexpr uint64_t kHalf = uint64_t{1} << 63;
-    return v >= From(0x1p63) ? static_cast<uint64_t>(static_cast<int64_t>(v - From(0x1p63))) ^ kHalf
-                             : static_cast<uint64_t>(static_cast<int64_t>(v));
+    return v >= From(0x1p63) ? static_cast<uint64_t>(numbers::to_integer<int64_t>(v - From(0x1p63))) ^ kHalf
+                             : static_cast<uint64_t>(numbers::to_integer<int64_t>(v));
   } else {
     return static_cast<To>(v);
   }

@@ -12,6 +12,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 
 namespace sconce {
 namespace {
@@ -423,6 +424,56 @@ TEST(Convert, FollowsPyTorch) {
   EXPECT_EQ((converted<float>(uint16_t{1}, DType::float32, DType::float16)), 0x1p-24f);
   EXPECT_EQ((converted<float>(uint16_t{0xfbff}, DType::float32, DType::float16)), -65504.0f);
   EXPECT_TRUE(std::isnan(converted<double>(uint16_t{0x7e01}, DType::float64, DType::float16)));
+}
+
+// What C++ leaves undefined, by PyTorch 2.13 on x86-64, which every processor gives here (docs/numerics.md). The numbers
+// are in the order of kOutside.
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+constexpr double kOutside[] = {kNan,         kInf,          -kInf,          3e9,  -3e9,  0x1p31, -0x1p31,
+                               0x1p31 - 128, 0x1p32 + 1024, -0x1p32 - 1024, 1e20, -1e20, 0x1p63, -0x1p63};
+
+template <class To, class From>
+void expect_converted(DType to, DType from, const std::vector<To>& expected) {
+  ASSERT_EQ(expected.size(), std::size(kOutside));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(converted<To>(static_cast<From>(kOutside[i]), to, from), expected[i])
+        << dtype_name(from) << " " << kOutside[i] << " to " << dtype_name(to);
+    const Pair<From> complex{static_cast<From>(kOutside[i]), 1};
+    EXPECT_EQ(converted<To>(complex, to, sizeof(From) == 4 ? DType::complex64 : DType::complex128), expected[i]);
+  }
+}
+template <class From>
+void expect_all_converted(DType from) {
+  const bool wide = sizeof(From) == 8;
+  const int32_t least = INT32_MIN, last = INT32_MAX - 127;
+  const int64_t none = INT64_MIN;
+  expect_converted<int32_t, From>(
+      DType::int32, from,
+      {least, least, least, least, least, least, least, last, least, least, least, least, least, least});
+  expect_converted<int64_t, From>(DType::int64, from,
+                                  {none, none, none, 3000000000, -3000000000, 0x80000000, -0x80000000LL, last,
+                                   0x100000400, -0x100000400, none, none, none, none});
+  expect_converted<int16_t, From>(DType::int16, from, {0, 0, 0, 0, 0, 0, 0, -128, 0, 0, 0, 0, 0, 0});
+  expect_converted<int8_t, From>(DType::int8, from, {0, 0, 0, 0, 0, 0, 0, -128, 0, 0, 0, 0, 0, 0});
+  expect_converted<uint8_t, From>(DType::uint8, from, {0, 0, 0, 0, 0, 0, 0, 128, 0, 0, 0, 0, 0, 0});
+  expect_converted<uint8_t, From>(DType::bool_, from, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  expect_converted<uint64_t, From>(
+      DType::uint64, from,
+      {0x8000000000000000, 0, 0x8000000000000000, 3000000000, 18446744070709551616u, 0x80000000, 0xffffffff80000000,
+       0x7fffff80, 0x100000400, 0xfffffffefffffc00, 0, 0x8000000000000000, 0x8000000000000000, 0x8000000000000000});
+  // Through 64 bits only where a double becomes a uint8.
+  EXPECT_EQ(converted<uint8_t>(static_cast<From>(0x1p32 + 300), DType::uint8, from), wide ? 44 : 0);
+  EXPECT_EQ(converted<int8_t>(static_cast<From>(0x1p32 + 300), DType::int8, from), 0);
+}
+TEST(Convert, FloatsOutOfRangeFollowPyTorch) {
+  const int best = cpu_level();
+  for (int level = 2; level <= best; ++level) {
+    SCOPED_TRACE(level);
+    detail::cached_cpu_level = level;
+    expect_all_converted<float>(DType::float32);
+    expect_all_converted<double>(DType::float64);
+  }
+  detail::cached_cpu_level = best;
 }
 
 TEST(Convert, EveryFloat16SurvivesFloat32) {

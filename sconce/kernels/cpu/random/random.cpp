@@ -7,6 +7,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/export.h"
+#include "sconce/base/numbers.h"
 #include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/kernels/cpu/random/random_bulk.h"
 #include "sconce/kernels/cpu/random/random_fill.h"
@@ -87,7 +88,7 @@ double rounded(double v, DType t) {
 // An integer rounded to the dtype and back; saturates where 2^63 is not an int64.
 int64_t rounded_integer(int64_t v, DType t) {
   const double r = t == DType::float64 ? static_cast<double>(v) : rounded(static_cast<float>(v), t);
-  return r >= 0x1p63 ? INT64_MIN : static_cast<int64_t>(r);  // as the processor's conversion does it
+  return numbers::to_integer<int64_t>(r);
 }
 
 // The distance of the dtype's neighbours around v.

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "sconce/base/error.h"
+#include "sconce/base/numbers.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
@@ -23,7 +24,7 @@ T cast(Value v) {
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     return to_bfloat16(static_cast<float>(v));
   } else if constexpr (std::is_integral_v<T> && std::is_floating_point_v<Value>) {
-    return static_cast<T>(v >= -0x1p63 && v < 0x1p63 ? static_cast<int64_t>(v) : INT64_MIN);
+    return static_cast<T>(numbers::to_integer<int64_t>(v));
   } else {
     return static_cast<T>(v);
   }
@@ -34,7 +35,7 @@ void store(DType dtype, char* to, int64_t step, const Value* values, int64_t n) 
   if (is_limited(dtype)) {  // unsigned integers: the low bytes
     SCONCE_ASSERT(!is_float8(dtype));
     for (int64_t i = 0; i < n; ++i) {
-      const auto word = static_cast<int64_t>(values[i]);
+      const auto word = cast<int64_t>(values[i]);
       std::memcpy(to + i * step, &word, item_size(dtype));
     }
     return;

@@ -59,17 +59,29 @@ SCONCE_VEC Float16 to_float16(float x) {
   return {static_cast<uint16_t>(r | sign)};
 }
 
-// The conversion of a float on its way to a small integer. 32 bits are enough for the low byte of any float.
-template <class S>
+// The integer that a float becomes on its way to a small one, whose low bits are kept: PyTorch's has 32 bits, and 64
+// where a double becomes a uint8.
+template <class D, class S>
 struct WiderInteger {
-  using Type = int64_t;
-};
-template <>
-struct WiderInteger<float> {
   using Type = int32_t;
 };
-template <class S>
-using Wider = typename WiderInteger<S>::Type;
+template <>
+struct WiderInteger<uint8_t, double> {
+  using Type = int64_t;
+};
+template <class D, class S>
+using Wider = typename WiderInteger<D, S>::Type;
+
+// Towards zero, and to the least number where it is out of range, as to_int in vec.h.
+template <class I, class S>
+SCONCE_VEC I whole(S x) {
+#if SCONCE_X86
+  return static_cast<I>(x);
+#else
+  constexpr S end = sizeof(I) == 4 ? 0x1p31f : 0x1p63f;
+  return static_cast<I>((x >= -end) & (x < end) ? x : -end);
+#endif
+}
 
 // One element. D and S are arithmetic types, Bool or BFloat16.
 template <class D, class S>
@@ -86,7 +98,9 @@ SCONCE_VEC D cast(S x) {
     return to_bfloat16(static_cast<float>(x));
   } else if constexpr (is_float<S> && !is_float<D> && sizeof(D) < 4) {
     // Small integers keep the low bits of a wider one: -1.0 is 255 as uint8.
-    return static_cast<D>(static_cast<Wider<S>>(x));
+    return static_cast<D>(whole<Wider<D, S>>(x));
+  } else if constexpr (is_float<S> && !is_float<D>) {
+    return whole<D>(x);
   } else {
     return static_cast<D>(x);
   }

@@ -424,8 +424,22 @@ SCONCE_VEC I64 fma(I64 a, I64 b, I64 c) { return a * b + c; }
 
 SCONCE_VEC F32 to_float(I32 x) { return __builtin_convertvector(x, F32); }
 SCONCE_VEC F64 to_float(I64 x) { return __builtin_convertvector(x, F64); }
-SCONCE_VEC I32 to_int(F32 x) { return __builtin_convertvector(x, I32); }  // towards zero
-SCONCE_VEC I64 to_int(F64 x) { return __builtin_convertvector(x, I64); }
+// Towards zero. What the integers cannot hold, and NaN, become their least number: x86-64's instructions have it so, the
+// others' give the nearest end, or wrap around.
+#if SCONCE_X86
+template <class I, class F>
+SCONCE_VEC F in_range(F x) {
+  return x;
+}
+#else
+template <class I, class F>
+SCONCE_VEC F in_range(F x) {
+  constexpr typename Lane<F>::T end = sizeof(typename Lane<I>::T) == 4 ? 0x1p31f : 0x1p63f;
+  return (x >= -end) & (x < end) ? x : splat<F>(-end);
+}
+#endif
+SCONCE_VEC I32 to_int(F32 x) { return __builtin_convertvector(in_range<I32>(x), I32); }
+SCONCE_VEC I64 to_int(F64 x) { return __builtin_convertvector(in_range<I64>(x), I64); }
 // For |x| < 2^51, without the 64-bit conversion that AVX2 lacks.
 SCONCE_VEC F64 small_to_float(I64 x) { return as_float(x + 0x4338000000000000) - 0x1.8p52; }
 
@@ -454,8 +468,9 @@ SCONCE_VEC F32 narrow_to_float(F64 low, F64 high) {
   const F32Half half[2] = {__builtin_convertvector(low, F32Half), __builtin_convertvector(high, F32Half)};
   return load<F32>(half);
 }
-SCONCE_VEC I32 narrow_to_int(F64 low, F64 high) {  // towards zero
-  const I32Half half[2] = {__builtin_convertvector(low, I32Half), __builtin_convertvector(high, I32Half)};
+SCONCE_VEC I32 narrow_to_int(F64 low, F64 high) {  // as to_int
+  const I32Half half[2] = {__builtin_convertvector(in_range<I32>(low), I32Half),
+                           __builtin_convertvector(in_range<I32>(high), I32Half)};
   return load<I32>(half);
 }
 
