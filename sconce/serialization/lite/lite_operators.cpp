@@ -83,7 +83,7 @@ class Finder {
     if (o.schema->is_varret) return complain(row, "has any number of results");
     if (!find_upgrader && is_upgraded(*o.op, version_)) {
       return complain(row, "meant something else in archives of version " + std::to_string(version_) +
-                               ", which only the front end knows");
+                               ": sconce convert OLD NEW writes it as it is today");
     }
     o.upgrader = find_upgrader ? find_upgrader(*o.op, version_) : nullptr;
     if (o.upgrader) {
