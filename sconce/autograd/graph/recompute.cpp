@@ -59,6 +59,13 @@ Value copy_of(const Value& parameter) {
   return Value(clone(parameter.to_tensor()));
 }
 
+bool is_float_on_cpu(const Tensor& t) { return t.device().type == DeviceType::cpu && is_floating(t.dtype()); }
+
+const Op* in_place_form(const Op& op) {
+  const Op* twin = find_op(std::string(op.info.name) + "_", op.info.overload);
+  return twin && twin->has(Trait::inplace) ? twin : nullptr;
+}
+
 // What nodes have in place of a result that was let go.
 class Recomputed {
  public:
@@ -81,7 +88,9 @@ class Recomputed {
     op_->call_boxed(args.data(), &made);
     if (then_) {
       Value given = std::move(made);
-      then_->call_boxed(&given, &made);
+      // Nobody else has it: written over, it takes no second memory.
+      const Op* twin = is_float_on_cpu(given.to_tensor()) ? in_place_form(*then_) : nullptr;
+      (twin ? twin : then_)->call_boxed(&given, &made);
     }
     made_ = made.to_tensor();
   }
@@ -151,11 +160,12 @@ std::unique_ptr<Again> make_again(const Op& op, const Value* args, const Value* 
   const bool is_pointwise = is_on_cpu && keeps_first && op.has(Trait::pointwise) && !op.has(Trait::random) &&
                             made == 1 && args[0].is_tensor() && std::none_of(args + 1, args + given, is_tensor) &&
                             !autocast_enabled();
-  const Op* by = is_pointwise ? &op : is_on_cpu ? nullptr : again_of(op);
+  const Op* by = is_pointwise ? &op : is_on_cpu && autocast_enabled() ? nullptr : again_of(op);
   if (!by) return nullptr;
   auto how = std::make_unique<Again>();
   how->op = by;
   how->is_pointwise = is_pointwise;
+  how->is_on_cpu = is_on_cpu;
   how->args.assign(args, args + given);
   if (!is_pointwise) {
     SCONCE_ASSERT(how->op->schema().arguments.size() == given + made - 1 && args[0].is_tensor());
@@ -250,7 +260,7 @@ void OpNode::let_go_candidates() {
     }
     if (!recipe.node || same[0].node == recipe.node) return false;
     // The node's own, two of `again_`.
-    if (recipe.node->again_->is_pointwise && !has_only(recipe.node->again_->args[0].to_tensor(), 3)) return false;
+    if (recipe.node->again_->is_on_cpu && !has_only(recipe.node->again_->args[0].to_tensor(), 3)) return false;
     for (const auto& [impl, count] : owners) {
       if (impl->count.owners() != count) return false;
     }

@@ -6,13 +6,13 @@
 // first away. So the result of a pointwise operator of one tensor whose node keeps that tensor, or a contiguous view of
 // the whole result, is a candidate while nodes keep it. Whenever another one is found, and when backward begins, they
 // are looked through: if nobody else owns a tensor over the memory, the memory goes, and the nodes share a Recomputed
-// in its place. Nor may anybody else own the argument: who could write to it would change what others need. On
-// devices the same is done to the first result of an operator NAME for which the table has sconce::again_NAME (its
+// in its place. Nor may, on the CPU, anybody else own the argument: who could write to it would change what others
+// need. The same is done to the first result of an operator NAME for which the table has sconce::again_NAME (its
 // arguments and results but the first, which it gives once more, to the bit), and to what a pointwise operator of one
-// argument makes of it: a rectified norm follows from the result of the convolution in front. On the CPU that would
-// cost the statistics again, which are kept with fewer bits than they are computed with. Not where saved-tensor hooks
-// are on, for results that were written since, or where the operators ran on different streams: memory that goes
-// early may be given away while another stream reads it. SCONCE_RECOMPUTE=off lets nothing go.
+// argument makes of it: a rectified norm follows from the result of the convolution in front and its statistics, which
+// it is therefore normalised with as they are kept. Not where saved-tensor hooks are on, for results that were written
+// since, or where the operators ran on different streams: memory that goes early may be given away while another stream
+// reads it. SCONCE_RECOMPUTE=off lets nothing go.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct Again {
   std::vector<Value> args;
   std::vector<SavedTensor> saved;  // its arguments that are tensors: they must not be written
   bool is_pointwise = false;       // the operator itself, of the tensor that the node keeps
+  bool is_on_cpu = false;
   int64_t stream = 0;
 };
 

@@ -112,5 +112,89 @@ TEST_F(Recompute, BackwardRunsTwiceWhereTheGraphIsKept) {
   EXPECT_TRUE(same_bits(first[0], again[0]));
 }
 
+// Convolutions with norms of the batch and rectifiers between them.
+struct Layers {
+  std::vector<Tensor> weights, scales, shifts;
+  explicit Layers(DType dtype = DType::float32) {
+    for (int i = 0; i < 3; ++i) {
+      weights.push_back(parameter(to(mul(randn({8, 8, 3, 3}), Scalar(0.2)), dtype)));
+      scales.push_back(parameter(to(rand({8}), dtype)));
+      shifts.push_back(parameter(to(randn({8}), dtype)));
+    }
+  }
+  static Tensor parameter(const Tensor& t) {
+    set_requires_grad(t, true);
+    return t;
+  }
+  Tensor norm(const Tensor& x, size_t i) const {
+    return batch_norm(x, scales[i], shifts[i], {}, {}, true, 0.1, 1e-5, false);
+  }
+  Tensor operator()(const Tensor& x, bool in_place) const {
+    Tensor y = x;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      y = norm(conv2d(y, weights[i], {}, {1, 1}, {1, 1}), i);
+      if (in_place)
+        relu_(y);
+      else
+        y = relu(y);
+    }
+    return mean(mul(y, y));
+  }
+  std::vector<Tensor> gradients(const Tensor& loss) const {
+    return grad({loss}, {weights[0], weights[1], weights[2], scales[0], shifts[1]});
+  }
+};
+
+TEST_F(Recompute, RectifiedNormsAreTheSameInLessMemory) {
+  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
+    for (const MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
+      for (const bool in_place : {false, true}) {
+        manual_seed(5);
+        const Layers layers(dtype);
+        const Tensor x = contiguous(to(randn({8, 8, 32, 32}), dtype), format);
+        const size_t result = static_cast<size_t>(x.numel()) * x.item_size();
+        std::vector<Tensor> expected;
+        size_t held[2];
+        for (const bool lets_go : {false, true}) {
+          set_recompute_bytes(lets_go ? static_cast<int64_t>(result) : -1);
+          const size_t start = allocator_stats().used;
+          const Tensor loss = layers(x, in_place);
+          let_go_results();
+          held[lets_go] = allocator_stats().used - start;
+          const std::vector<Tensor> seen = layers.gradients(loss);
+          if (!lets_go) expected = seen;
+          for (size_t i = 0; i < seen.size(); ++i) EXPECT_TRUE(same_bits(seen[i], expected[i])) << i;
+        }
+        // All three, but for copies of the norms' parameters.
+        EXPECT_LE(held[1] + 3 * result, held[0] + 3 * size_t{1024});
+      }
+    }
+  }
+}
+
+TEST_F(Recompute, NormsOfWhatIsOwnedStay) {
+  const Layers layers;
+  const Tensor x = randn({4, 8, 16, 16});
+  const Tensor h = conv2d(x, layers.weights[0], {}, {1, 1}, {1, 1});
+  const Tensor loss = sum(conv2d(relu(layers.norm(h, 0)), layers.weights[1]));
+  let_go_results();
+  {
+    const NoGrad off;
+    mul_(h, Scalar(2));  // which the gradient of the second convolution's weight does not read
+  }
+  EXPECT_TRUE(grad({loss}, {layers.weights[1]}, {}, {{.retain_graph = true}})[0].defined());
+  EXPECT_ERROR(grad({loss}, {layers.weights[0]}), "has been modified by an inplace operation");
+}
+
+// The formula keeps a norm's weight, not its shift.
+TEST_F(Recompute, ShiftsMayBeWrittenBeforeBackward) {
+  const Layers layers;
+  const Tensor x = randn({4, 8, 16, 16});
+  const Tensor expected = grad({layers(x, false)}, {layers.weights[1]})[0];
+  const Tensor loss = layers(x, false);
+  add_(detach(layers.shifts[0]), Scalar(1));
+  EXPECT_TRUE(same_bits(grad({loss}, {layers.weights[1]})[0], expected));
+}
+
 }  // namespace
 }  // namespace sconce::autograd

@@ -4,7 +4,6 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/normalization_kernels.h"
-#include "sconce/kernels/any/layers/channel_factors.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {
@@ -34,25 +33,6 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> _batch_norm_with_upda
   const Tensor mean = clone(running_mean), var = clone(running_var);
   const auto [out, save_mean, save_invstd] = native_batch_norm(input, weight, bias, mean, var, true, momentum, eps);
   return {out, save_mean, save_invstd, empty_tensor({0}, DType::uint8, input.device()), mean, var};
-}
-
-// As kernels of devices compute it (cuda/layers/channel_norms.cpp): the same bits there.
-Tensor sconce_again_native_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor&,
-                                      const Tensor&, bool training, double, double, const Tensor& save_mean,
-                                      const Tensor& save_invstd) {
-  SCONCE_CHECK(training && input.dim() >= 2, "again_native_batch_norm: needs statistics of the batch");
-  const DType compute = norm_dtype(input.dtype());
-  const auto on_meta = [](const Tensor& t) {
-    return t.defined() ? empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), DeviceType::meta) : t;
-  };
-  const Tensor spec =
-      std::get<0>(native_batch_norm(on_meta(input), on_meta(weight), on_meta(bias), {}, {}, true, 0.1, 1e-5));
-  const Tensor out = empty_strided_tensor(spec.sizes(), spec.strides(), spec.dtype(), input.device());
-  if (input.numel() == 0) return out;
-  apply_factors(out, input,
-                channel_factors(to(save_mean, compute), to(save_invstd, compute), in_compute(weight, compute),
-                                in_compute(bias, compute)));
-  return out;
 }
 
 std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input, const Tensor& running_mean,

@@ -146,10 +146,10 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
   });
 }
 
-// dtype: one of 16 bits.
 void round_to(DType dtype, std::vector<double>& values) {
+  if (dtype == DType::float64) return;
   const auto count = static_cast<int64_t>(values.size());
-  std::vector<uint16_t> rounded(values.size());
+  std::vector<float> rounded(values.size());  // or 16 bits each
   convert(rounded.data(), dtype, values.data(), DType::float64, count);
   convert(values.data(), DType::float64, rounded.data(), dtype, count);
 }
@@ -180,6 +180,26 @@ Tensor per_channel(const std::vector<double>& values, DType dtype, Device device
   if (!t.is_meta()) convert(t.data(), dtype, values.data(), DType::float64, count);
   return t;
 }
+
+// The two numbers of each channel: x * scale + shift is (x - mean) * invstd * weight + bias.
+struct Factors {
+  std::vector<double> scale, shift;
+
+  Factors(const Tensor& weight, const Tensor& bias, const std::vector<double>& mean, const std::vector<double>& invstd)
+      : scale(doubles(weight, static_cast<int64_t>(mean.size()), 1)),
+        shift(doubles(bias, static_cast<int64_t>(mean.size()), 0)) {
+    for (size_t c = 0; c < mean.size(); ++c) {
+      scale[c] *= invstd[c];
+      shift[c] -= mean[c] * scale[c];
+    }
+  }
+  // x: dense in `format`.
+  void apply(const Tensor& out, const Tensor& x, MemoryFormat format) const {
+    const auto channels = static_cast<int64_t>(scale.size());
+    const bool inside = format != MemoryFormat::contiguous || x.numel() == x.sizes()[0] * channels;
+    scale_channels(out, x, channels, inside, scale, shift);
+  }
+};
 
 Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, bool training, double momentum, double eps) {
@@ -220,30 +240,41 @@ Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     mean = doubles(running_mean, channels, 0);
     var = doubles(running_var, channels, 1);
   }
-  std::vector<double> scale = doubles(weight, channels, 1), shift = doubles(bias, channels, 0), invstd(count);
-  for (size_t c = 0; c < count; ++c) {
-    invstd[c] = 1 / std::sqrt(var[c] + eps);
-  }
-  if (training && item_size(kept) == 2) {  // PyTorch normalises with the statistics as it keeps them
+  std::vector<double> invstd(count);
+  for (size_t c = 0; c < count; ++c) invstd[c] = 1 / std::sqrt(var[c] + eps);
+  if (training) {  // it is normalised with the statistics as they are kept: in PyTorch, and by again_native_batch_norm
     round_to(kept, mean);
     round_to(kept, invstd);
-  }
-  for (size_t c = 0; c < count; ++c) {
-    scale[c] *= invstd[c];
-    shift[c] -= mean[c] * scale[c];
-  }
-  if (training) {
     result.mean = per_channel(mean, kept, input.device());
     result.invstd = per_channel(invstd, kept, input.device());
   }
-  const bool inside = format != MemoryFormat::contiguous || n == input.sizes()[0];
-  scale_channels(result.out, x, channels, inside, scale, shift);
+  Factors(weight, bias, mean, invstd).apply(result.out, x, format);
   return result;
 }
 
 Tensor reserve(const Tensor& input) { return empty_tensor({0}, DType::uint8, input.device()); }
 
 }  // namespace
+
+// Note [Results that are computed again]: the bits of `batch_norm`, whose statistics these are.
+Tensor sconce_again_native_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor&,
+                                      const Tensor&, bool training, double, double, const Tensor& save_mean,
+                                      const Tensor& save_invstd) {
+  SCONCE_CHECK(training && input.dim() >= 2, "again_native_batch_norm: needs statistics of the batch");
+  const int64_t channels = input.sizes()[1];
+  check_channels("weight", weight, channels);
+  check_channels("bias", bias, channels);
+  SCONCE_CHECK(save_mean.numel() == channels && save_invstd.numel() == channels,
+               "again_native_batch_norm: expected statistics of {} channels, got {} and {}", channels,
+               save_mean.numel(), save_invstd.numel());
+  compute_dtype(input);
+  const MemoryFormat format = suggested_format(input);
+  Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device(), format);
+  if (input.is_meta() || input.numel() == 0) return out;
+  Factors(weight, bias, doubles(save_mean, channels, 0), doubles(save_invstd, channels, 0))
+      .apply(out, contiguous_tensor(input, format), format);
+  return out;
+}
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
