@@ -40,8 +40,9 @@ class Derivatives(unittest.TestCase):
 
     def test_products(self):
         value, product = vjp(torch.sin, X)
-        product = product(torch.ones(2))
-        self.assertTrue(torch.allclose(product[0] if isinstance(product, tuple) else product, X.cos()))
+        products = product(torch.ones(2))
+        self.assertEqual((type(products), len(products)), (tuple, 1))
+        self.assertTrue(torch.allclose(products[0], X.cos()))
         value, tangent = jvp(lambda a: (a * a, a.sum()), (X,), (torch.tensor([1.0, 10.0]),))
         self.assertEqual((tangent[0].tolist(), tangent[1].item()), ([2.0, 40.0], 11.0))
 
@@ -82,6 +83,13 @@ class Maps(unittest.TestCase):
         self.assertEqual(tuple(found["weight"].shape), (4, 1, 3))
         net(x).sub(y).pow(2).mean().backward()
         self.assertTrue(torch.allclose(found["weight"].mean(0), net.weight.grad, atol=1e-6))
+
+    def test_parameters_and_buffers_apart(self):
+        norm = nn.BatchNorm1d(2).eval()
+        parts = ({"weight": torch.full((2,), 3.0)}, {"running_mean": torch.ones(2)})
+        self.assertTrue(torch.allclose(functional_call(norm, parts, (torch.ones(1, 2),)), torch.zeros(1, 2)))
+        with self.assertRaisesRegex(ValueError, "weight appears in multiple dictionaries"):
+            functional_call(norm, (parts[0], parts[0]), (torch.ones(1, 2),))
 
     def test_ensembles(self):
         nets = [nn.Linear(2, 1) for _ in range(3)]

@@ -138,7 +138,7 @@ def vjp(func, *primals, has_aux=False):
         with torch.enable_grad():
             result = _gradients(leaves, watched, found)
         result = tree_map(lambda leaf: _left(leaf, level), result)
-        return result[0] if len(primals) == 1 else tuple(result)
+        return tuple(result)
 
     shown = tree_map(lambda leaf: _left(leaf, level), output)
     return (shown, product, tree_map(lambda leaf: _left(leaf, level), aux)) if has_aux else (shown, product)
@@ -214,7 +214,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
             for unit in _units(leaves[index]):
                 vectors = [unit if i == index else torch.zeros_like(leaf) for i, leaf in enumerate(leaves)]
                 row = product(tree_unflatten(vectors, spec)) if len(vectors) > 1 or spec.kind is not None else product(unit)
-                yield row if len(places) > 1 else (row,)
+                yield row
 
         results = []
         for index, leaf in enumerate(leaves):

@@ -46,7 +46,14 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """Calls the module with these parameters and buffers, by path, in the place of its own."""
+    """Calls the module with these parameters and buffers, by path, in the place of its own: a dict, or several of them."""
+    if isinstance(parameters_and_buffers, (list, tuple)):
+        merged = {}
+        for part in parameters_and_buffers:
+            if repeated := sorted(merged.keys() & part.keys()):
+                raise ValueError(f"{repeated[0]} appears in multiple dictionaries; behavior of functional call is ambiguous")
+            merged.update(part)
+        parameters_and_buffers = merged
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*args, **({} if kwargs is None else kwargs))
