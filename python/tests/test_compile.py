@@ -262,6 +262,10 @@ class Recompiles(Case):
             _dynamo.config.recompile_limits = 3
         with self.assertRaisesRegex(TypeError, "must be a positive int, got 'x'"):
             _dynamo.config.recompile_limit = "x"
+        with _dynamo.config.patch(capture_scalar_outputs=False):  # kept, without effect
+            self.assertFalse(_dynamo.config.capture_scalar_outputs)
+            self.assertEqual(sconce.compile(lambda x: x.sum().item(), fullgraph=True)(sconce.ones(2)), 2.0)
+        self.assertTrue(_dynamo.config.capture_scalar_outputs)
 
     def test_most_recent_first(self):
         compiled = sconce.compile(lambda x, k: x + len(k))

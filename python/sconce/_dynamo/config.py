@@ -1,4 +1,7 @@
-"""Settings of capture: sconce._dynamo.config.recompile_limit = 16. Unknown names are refused."""
+"""Settings of capture: sconce._dynamo.config.recompile_limit = 16. Unknown names are refused.
+
+Some of PyTorch's settings switch on what capture does here in any case (numbers of tensors, modules whose code is followed,
+arrays of numpy), or choose how much it tells. They are kept, so that programs which set them run, and change nothing."""
 
 import contextlib
 import sys
@@ -8,6 +11,10 @@ from .. import _sconce
 
 _DEFAULTS = {"recompile_limit": 8, "accumulated_recompile_limit": 256, "fail_on_recompile_limit_hit": False,
              "automatic_dynamic_shapes": True, "assume_static_by_default": True, "capture_without_tensors": False}
+_ALWAYS_SO = {"capture_scalar_outputs": True, "capture_func_transforms": True, "guard_nn_modules": True,
+              "inline_inbuilt_nn_modules": True, "trace_numpy": True, "skip_nnmodule_hook_guards": False, "suppress_errors": False,
+              "verbose": False, "allow_unspec_int_on_nn_module": True, "nested_graph_breaks": True}
+_DEFAULTS.update(_ALWAYS_SO)
 _OLD_NAMES = {"cache_size_limit": "recompile_limit", "accumulated_cache_size_limit": "accumulated_recompile_limit",
               "fail_on_cache_limit_hit": "fail_on_recompile_limit_hit"}
 _values = dict(_DEFAULTS)

@@ -9,7 +9,7 @@ __all__ = ["Function", "Variable", "backward", "detect_anomaly", "enable_grad", 
            "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
 
 Variable = _sconce.Tensor
-_SUBMODULES = ("anomaly_mode", "function", "functional", "graph")
+_SUBMODULES = ("anomaly_mode", "function", "functional", "graph", "profiler")
 _FOUND_IN = {"Function": "function", "FunctionCtx": "function", "detect_anomaly": "anomaly_mode",
              "set_detect_anomaly": "anomaly_mode", "gradcheck": "_gradcheck", "gradgradcheck": "_gradcheck",
              "GradcheckError": "_gradcheck"}
