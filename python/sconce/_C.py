@@ -1,6 +1,8 @@
-"""Where PyTorch's own Python finds operators of torch.nn: torch._C._nn.gelu."""
+"""Where PyTorch's own Python finds operators of torch.nn: torch._C._nn.gelu. And classes that programs know by this name."""
 
 import sys
+
+from ._tensor import DisableTorchFunctionSubclass  # noqa: F401
 
 
 class _Operators:

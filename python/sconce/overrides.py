@@ -3,8 +3,8 @@
 from . import _sconce
 from ._tensor import DisableTorchFunctionSubclass
 
-__all__ = ["DisableTorchFunctionSubclass", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
-           "has_torch_function_variadic", "is_tensor_like"]
+__all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "handle_torch_function",
+           "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like"]
 
 
 def has_torch_function(relevant_args):
@@ -30,3 +30,33 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 def is_tensor_like(inp):
     """A tensor, or an object of a class with __torch_function__."""
     return isinstance(inp, _sconce.Tensor) or hasattr(inp, "__torch_function__")
+
+
+class TorchFunctionMode:
+    """with Mode(): functions of the library ask Mode.__torch_function__(func, types, args, kwargs) first, the innermost mode
+    before others. What that calls is asked of those outside of it."""
+
+    def __init__(self):
+        pass
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+    def __enter__(self):
+        _sconce._push_torch_function_mode(self)
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        _sconce._pop_torch_function_mode()
+
+    @classmethod
+    def push(cls, *args, **kwargs):
+        """An older name of the class."""
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """Does as if it were not there."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))

@@ -390,12 +390,13 @@ Owned call_traced(const Overloads& overloads, const Given& given) {
 // tell the method of the name.
 Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet, PyObject* function) {
   const bool traced = is_tracing();
+  const bool asked = traced || FunctionModes::any();
   if (given.positional.size() == 2 && given.names == nullptr && !overloads.quick.empty() &&
       overloads.quick[0].takes_pair() && is_plain_tensor(given.positional[0]) && is_plain_tensor(given.positional[1]) &&
-      !traced)
+      !asked)
     return overloads.quick[0].call_pair(given.positional[0], given.positional[1]);
   for (const QuickOverload& overload : overloads.quick) {
-    if (traced) break;
+    if (asked) break;
     Owned result;
     const QuickOverload::Outcome outcome = overload.call(given, overloads.face(), result);
     if (outcome == QuickOverload::Outcome::done) return result;
@@ -404,7 +405,12 @@ Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet,
   if (const TorchFunction overriding(given); overriding) {
     Owned method;
     if (function == nullptr) {
-      method = Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), overloads.name.c_str()));
+      // 2 ** t: a method takes a tensor first.
+      const bool of_tensor = !given.positional.empty() && is_tensor(given.positional[0]);
+      method =
+          of_tensor
+              ? Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), overloads.name.c_str()))
+              : find_packet("aten::" + overloads.name);
       function = method.get();
     }
     return overriding.call(function, given);
@@ -674,6 +680,8 @@ Owned call_with_values(const Op& op, Value* values, Face face) {
   if (schema.returns.size() == 1 && returns.data()[0].is_tensor()) return wrap(returns.data()[0].to_tensor());
   return results_of(op, returns.data(), face);
 }
+
+bool is_library_function(PyObject* object) { return Py_IS_TYPE(object, &function_type); }
 
 void add_binder(PyObject* module) { check(PyModule_AddType(module, &function_type)); }
 

@@ -28,6 +28,9 @@ struct Overloads;
 Owned call(const Overloads& overloads, std::span<PyObject* const> args, bool or_not_implemented = false);
 const Overloads& overloads_for_slot(const char* name);  // lives on
 
+// sconce.relu, Tensor.relu, sconce.ops.aten.relu: one of the objects above.
+bool is_library_function(PyObject* object);
+
 void add_binder(PyObject* module);
 
 }  // namespace sconce::python

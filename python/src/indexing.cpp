@@ -165,7 +165,8 @@ class Indexer {
 
 PyObject* get(PyObject* self, PyObject* index) {
   return guarded([&] {
-    if (PyLong_CheckExact(index) && is_plain_tensor(self) && tensor_of(self).dim() > 0) [[likely]]
+    if (PyLong_CheckExact(index) && is_plain_tensor(self) && tensor_of(self).dim() > 0 && !FunctionModes::any())
+        [[likely]]
       return wrap(selected(tensor_of(self), 0, int_of(index), 0)).give();
     if (const TorchFunction overriding = overriding_in(self, index); overriding) {
       const Owned method =

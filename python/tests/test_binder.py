@@ -152,6 +152,8 @@ class TorchFunction(unittest.TestCase):
         x = torch.ones(3).as_subclass(Named)
         for y in (x + 1, 1 + x, torch.add(x, torch.ones(3)), torch.ones(3) * x, x.sum(), x[0], x[1:], -x, x == x, x.view(3, 1), *x):
             self.assertIs(type(y), Named)
+        for y in (2 ** x, 2 % x, 2 - x, 2 / x):
+            self.assertEqual((type(y), y.tolist()[0]), (Named, y.as_subclass(torch.Tensor)[0].item()))
         values, indices = torch.sort(x)
         self.assertEqual((type(values), type(indices)), (Named, Named))
         self.assertIs(type(torch.stack([torch.ones(3), x])), Named)
@@ -177,6 +179,44 @@ class TorchFunction(unittest.TestCase):
         self.assertTrue(torch.overrides.has_torch_function((s,)))
         self.assertFalse(torch.overrides.has_torch_function((torch.ones(1), 5)))
         self.assertEqual(torch.overrides.handle_torch_function(torch.add, (s,), s, alpha=1), ("add", (Standing,), 1, {"alpha": 1}))
+
+    def test_modes(self):
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __init__(self, calls, name):
+                self.calls, self.name = calls, name
+
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                self.calls.append(self.name + func.__name__)
+                return func(*args, **(kwargs or {})) if func is not torch.exp else NotImplemented
+
+        calls, x = [], torch.ones(2)
+        with Mode(calls, "a "):
+            x + 1
+            with Mode(calls, "b "):
+                torch.mul(x, x)
+                x[0]
+                torch.zeros(1)
+            with torch.overrides.BaseTorchFunctionMode():
+                x.sum()
+            with self.assertRaisesRegex(TypeError, "no implementation found"):
+                torch.exp(x)
+        x + 1
+        self.assertEqual(calls, ["a add", "b mul", "a mul", "b __getitem__", "a __getitem__", "b zeros", "a zeros", "a sum", "a exp"])
+        with self.assertRaisesRegex(RuntimeError, "no TorchFunctionMode"):
+            torch.overrides.TorchFunctionMode().__exit__(None, None, None)
+
+    def test_modes_of_threads(self):
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                return "taken"
+
+        seen = []
+        with Mode():
+            thread = threading.Thread(target=lambda: seen.append((torch.ones(1) + 1).item()))
+            thread.start()
+            thread.join()
+            seen.append(torch.ones(1))
+        self.assertEqual(seen, [2.0, "taken"])
 
     def test_nobody_answers(self):
         class Silent:

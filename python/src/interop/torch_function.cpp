@@ -7,6 +7,7 @@ namespace {
 
 // DisableTorchFunctionSubclass: this thread's calls ask no class.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int disabled = 0;
+constinit thread_local AskOverride asking = nullptr;
 
 PyObject* attribute_name() {
   static PyObject* name = PyUnicode_InternFromString("__torch_function__");
@@ -45,8 +46,36 @@ Owned keyword_dict(const Given& given) {
 }  // namespace
 
 bool torch_function_disabled() { return disabled != 0; }
+int torch_function_disabled_depth() { return disabled; }
+void set_torch_function_disabled_depth(int depth) { disabled = depth; }
 
-TorchFunction::TorchFunction(const Given& given) {
+AskOverrideScope::AskOverrideScope(AskOverride ask) : before_(std::exchange(asking, ask)) {}
+AskOverrideScope::~AskOverrideScope() { asking = before_; }
+
+constinit thread_local size_t FunctionModes::count_ = 0;
+std::vector<Owned>& FunctionModes::stack() {
+  thread_local std::vector<Owned> modes;
+  return modes;
+}
+void FunctionModes::push(PyObject* mode) {
+  stack().push_back(Owned::share(mode));
+  count_ = stack().size();
+}
+Owned FunctionModes::pop() {
+  Owned mode = std::move(stack().back());
+  stack().pop_back();
+  count_ = stack().size();
+  return mode;
+}
+FunctionModes::Scope::Scope(std::vector<Owned> modes) : before_(std::exchange(stack(), std::move(modes))) {
+  count_ = stack().size();
+}
+FunctionModes::Scope::~Scope() {
+  std::swap(stack(), before_);
+  count_ = stack().size();
+}
+
+TorchFunction::TorchFunction(const Given& given) : in_mode_(FunctionModes::any()) {
   if (disabled != 0) return;
   for (PyObject* o : given.positional) add(o);
   for (size_t k = 0; k < given.keywords(); ++k) add(given.named[k]);
@@ -77,9 +106,21 @@ Owned TorchFunction::call(PyObject* function, const Given& given) const {
   for (size_t i = 0; i < objects_.size(); ++i)
     PyTuple_SET_ITEM(types.get(), static_cast<Py_ssize_t>(i),
                      Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(objects_[i]))));
-  for (PyObject* object : objects_) {
-    Owned answer = Owned::take(
+  const auto ask = [&](PyObject* object) {
+    if (asking != nullptr) return Owned::take(asking(object, function, types.get(), args.get(), kwargs.get()));
+    return Owned::take(
         PyObject_CallMethod(object, "__torch_function__", "OOOO", function, types.get(), args.get(), kwargs.get()));
+  };
+  if (in_mode_) {  // a mode calls functions as if it were not there
+    struct Without {
+      Owned mode = FunctionModes::pop();
+      ~Without() { FunctionModes::push(mode.get()); }
+    } without;
+    Owned answer = ask(without.mode.get());
+    if (answer.get() != Py_NotImplemented) return answer;
+  }
+  for (PyObject* object : objects_) {
+    Owned answer = ask(object);
     if (answer.get() != Py_NotImplemented) return answer;
   }
   PyErr_Format(PyExc_TypeError, "no implementation found for %R on types that implement __torch_function__: %R",
@@ -124,7 +165,29 @@ PyObject* handle_torch_function(PyObject*, PyObject* given) {
   });
 }
 
-PyMethodDef functions[] = {{"_change_torch_function_disabled", set_disabled, METH_O, nullptr},
+PyObject* push_mode(PyObject*, PyObject* mode) {
+  FunctionModes::push(mode);
+  Py_RETURN_NONE;
+}
+PyObject* pop_mode(PyObject*, PyObject*) {
+  if (!FunctionModes::any()) {
+    PyErr_SetString(PyExc_RuntimeError, "there is no TorchFunctionMode to leave");
+    return nullptr;
+  }
+  return FunctionModes::pop().give();
+}
+PyObject* mode_stack(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Owned all = Owned::take(PyList_New(0));
+    for (const Owned& mode : FunctionModes::stack()) check(PyList_Append(all.get(), mode.get()));
+    return all.give();
+  });
+}
+
+PyMethodDef functions[] = {{"_push_torch_function_mode", push_mode, METH_O, nullptr},
+                           {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
+                           {"_torch_function_modes", mode_stack, METH_NOARGS, nullptr},
+                           {"_change_torch_function_disabled", set_disabled, METH_O, nullptr},
                            {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
                            {"_has_torch_function", has_torch_function, METH_O, nullptr},
                            {"_handle_torch_function", handle_torch_function, METH_VARARGS, nullptr},

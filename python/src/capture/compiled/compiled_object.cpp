@@ -9,6 +9,7 @@
 #include "capture/frames/tail_call.h"
 #include "capture/graph/compiled_graph.h"
 #include "capture/guards/watched_part.h"
+#include "interop/torch_function.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -130,7 +131,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* na
   PyFunctionObject* function = function_of(self);
   State& state = *of(self).state;
   Handed* handed = take_handed();
-  if (unusual_calls != 0 && (settings().stance == Stance::force_eager || is_evaluating()))
+  // A mode of the thread takes functions over, which only the program itself has.
+  if (FunctionModes::any() || (unusual_calls != 0 && (settings().stance == Stance::force_eager || is_evaluating())))
     return call_handing(of(self).function, args, flags, names, handed);
   const auto compiled = [&]() -> PyObject* {
     if (state.direct_arguments == static_cast<size_t>(PyVectorcall_NARGS(flags)) && names == nullptr &&

@@ -41,6 +41,11 @@ std::string name_of(PyObject* callable) {
   return PyUnicode_Check(name) ? std::string(text_of(name)) : std::string();
 }
 
+// Functions that make an array of a tensor as numpy() does; others give the tensor a say in what they return.
+bool takes_tensors(std::string_view name) {
+  return name == "asarray" || name == "array" || name == "ascontiguousarray";
+}
+
 enum class Kind : uint8_t { none, function, ufunc, method };
 Kind kind_of(PyObject* callable) {
   PyTypeObject* type = Py_TYPE(callable);
@@ -162,6 +167,13 @@ Owned call_numpy(Evaluator& e, PyObject* callable, const Arguments& args) {
   Owned called = Owned::share(callable);
   std::vector<PyObject*> given;
   for (size_t i = 0; i < args.positional(); ++i) given.push_back(args[i]);
+  Owned array;
+  if (!given.empty() && is_tensor(given[0]) && e.recorder.is_fake(given[0]) && takes_tensors(name_of(callable))) {
+    static PyObject* const numpy = _PyType_Lookup(&tensor_type, interned("numpy"));
+    if (!e.recorder.is_over_pytorch()) array = array_of(e, numpy, given[0]);
+    if (!array) return {};
+    given[0] = array.get();
+  }
   if (args.named() != 0) {  // options: constants
     const Owned options = Owned::take(PyDict_New());
     for (size_t i = 0; i < args.named(); ++i) {

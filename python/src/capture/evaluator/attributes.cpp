@@ -104,6 +104,17 @@ static Owned constant(Origins& origins, Owned object) {
   return object;
 }
 
+bool is_renamed_special(PyObject* found, PyObject* name) {
+  PyTypeObject* t = Py_TYPE(found);
+  if (t != &PyWrapperDescr_Type && t != &PyMethodDescr_Type) return false;
+  PyObject* own = PyDescr_NAME(found);
+  if (own == name || PyUnicode_Compare(own, name) == 0 || _PyType_Lookup(PyDescr_TYPE(found), name) == found)
+    return false;
+  // Texts are code of C's affair, which finds them by itself: IntEnum has __str__ = int.__repr__.
+  const std::string_view text = text_of(name);
+  return text != "__str__" && text != "__repr__" && text != "__format__";
+}
+
 Owned Evaluator::python_special(PyObject* object, PyObject* name) {
   PyTypeObject* type = Py_TYPE(object);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return {};
@@ -112,6 +123,7 @@ Owned Evaluator::python_special(PyObject* object, PyObject* name) {
   if (found == nullptr || found == Py_None) return {};
   if (PyFunction_Check(found)) return Owned::take(PyMethod_New(found, object));
   PyTypeObject* t = Py_TYPE(found);
+  if (is_renamed_special(found, name)) return Owned::take(t->tp_descr_get(found, object, nullptr));
   if (t == &PyWrapperDescr_Type || t == &PyMethodDescr_Type || t == &PyCFunction_Type ||
       t == &PyClassMethodDescr_Type || t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type)
     return {};
@@ -264,6 +276,14 @@ Owned Evaluator::tensor_attribute(PyObject* fake, PyObject* name) {
   if (t == &PyFunction_Type) return Owned::take(PyMethod_New(found, fake));
   if (t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type) {
     if (PyUnicode_Compare(name, names().class_) == 0) return Owned::share(reinterpret_cast<PyObject*>(type));
+    // Whether a tensor from outside is a leaf is no fact of tensors, which most programs do not ask for.
+    const std::string_view asked = text_of(name);
+    if (e != nullptr && e->source != kNoSource && (asked == "is_leaf" || asked == "grad_fn") &&
+        !recorder.is_over_pytorch()) {
+      const Owned leaf = Owned::take(PyObject_GetAttrString(origins.real_of(fake), "is_leaf"));
+      origins.sources().guard(origins.sources().add(Step::attribute, e->source, 0, interned("is_leaf")),
+                              FactKind::equal, leaf.get());
+    }
     Owned value = recorder.attribute(fake, name);
     if (!value) break_here(Reason::unknown_attribute, "Tensor." + std::string(text_of(name)));
     return value;

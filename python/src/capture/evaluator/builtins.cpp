@@ -379,8 +379,9 @@ struct Builtins {
   static Owned id(Evaluator& e, PyObject* callable, Arguments& a) {
     need(a, 1, 1, "id");
     PyObject* o = e.origins.canonical(a[0]);
-    const bool made_here = !e.recorder.is_fake(o) && !e.origins.outside(o) && !is_immutable(o) && !later_of(o) &&
-                           !PyType_Check(o) && !sym_number(o);
+    const bool made_here = (is_tensor(o) && e.recorder.is_fake(o)) ||
+                           (!e.recorder.is_fake(o) && !e.origins.outside(o) && !is_immutable(o) && !later_of(o) &&
+                            !PyType_Check(o) && !sym_number(o));
     if (made_here) return make_address(e, callable, o);
     if (o == Py_None || o == Py_True || o == Py_False || o == Py_Ellipsis) return Owned::take(PyLong_FromVoidPtr(o));
     // Numbers and texts that are equal may be one object or several; is says of them what they are here, and so does this.
@@ -388,6 +389,18 @@ struct Builtins {
     if (e.recorder.is_fake(o) || !e.origins.outside(o)) break_here(Reason::unknown_object, "the address of an object");
     e.origins.guard_identity(o);
     return Owned::take(PyLong_FromVoidPtr(o));
+  }
+  static Owned push_mode(Evaluator& e, PyObject*, Arguments& a) {
+    need(a, 1, 1, "_push_torch_function_mode");
+    e.function_modes.push_back(Owned::share(a[0]));
+    return Owned::share(Py_None);
+  }
+  static Owned pop_mode(Evaluator& e, PyObject*, Arguments& a) {
+    need(a, 0, 0, "_pop_torch_function_mode");
+    if (e.function_modes.empty()) break_here(Reason::state);
+    Owned mode = std::move(e.function_modes.back());
+    e.function_modes.pop_back();
+    return mode;
   }
   // weakref.ref(object): of one from outside, which lives on.
   static Owned refer(Evaluator& e, PyObject* callable, Arguments& a) {
@@ -581,13 +594,15 @@ void add_builtins() {
   add_known("types", "MethodType", Known{Treatment::blind, nullptr, false});
   add_known("types", "SimpleNamespace", Known{Treatment::blind, nullptr, false});
   add("weakref", "ref", B::refer);
+  add("sconce._sconce", "_push_torch_function_mode", B::push_mode);
+  add("sconce._sconce", "_pop_torch_function_mode", B::pop_mode);
   add("sconce._sconce", "_capture_compile", B::compile_inside);
   add("sconce._sconce", "_set_module_attribute", B::set_module_attribute);
   add("sconce._sconce", "_ModuleBase.__getattr__", B::module_getattr);
-  for (const char* name :
-       {"is_grad_enabled", "_set_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "_set_inference_mode",
-        "_restore_inference_mode", "_inference_mode_state", "_autocast_state", "_set_autocast", "clear_autocast_cache",
-        "get_num_threads", "is_deterministic", "_cpu_level"})
+  for (const char* name : {"is_grad_enabled", "_set_grad_enabled", "is_inference_mode_enabled", "get_default_dtype",
+                           "_set_inference_mode", "_restore_inference_mode", "_inference_mode_state", "_autocast_state",
+                           "_set_autocast", "clear_autocast_cache", "get_num_threads", "is_deterministic", "_cpu_level",
+                           "_change_torch_function_disabled", "set_default_dtype", "_is_torch_function_enabled"})
     add("sconce._sconce", name, B::state);
   add("types", "FunctionType.__get__", B::bind_function);
   add("sconce._polyfills.of_objects", "special", B::special_method);

@@ -201,6 +201,7 @@ bool has_python_specials(PyTypeObject* type, Looks looks) {
   const auto of_python = [&](const char* name) {
     PyObject* found = _PyType_Lookup(type, attribute_name(name));
     if (found == nullptr || found == Py_None) return false;
+    if (is_renamed_special(found, attribute_name(name))) return true;
     PyTypeObject* t = Py_TYPE(found);
     return t != &PyWrapperDescr_Type && t != &PyMethodDescr_Type && t != &PyCFunction_Type &&
            t != &PyClassMethodDescr_Type;
@@ -813,6 +814,8 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
 }
 
 Owned Evaluator::call_operator(PyObject* callable, Arguments& args) {
+  if (const std::vector<PyObject*> all = args.pointers(); is_overridden(all, args.names.get()))
+    return call_overridden(callable, all, args.names.get());
   if (args.keyword("requires_grad") == Py_True)  // the graph would give it back without
     break_here(Reason::unknown_callable, shown(callable) + " with requires_grad=True");
   for (Owned& value : args.values) {

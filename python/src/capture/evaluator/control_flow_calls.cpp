@@ -8,27 +8,61 @@
 namespace sconce::python::capture {
 namespace {
 
-// What a part could write to without anybody noticing: an object of the program, made before, that its closure holds.
-bool holds_mutable(Evaluator& e, PyObject* o, int depth = 0) {
-  if (e.recorder.is_fake(o) || is_immutable(o) || PyType_Check(o) || PyModule_Check(o) || depth > 10) return depth > 10;
-  if (PyMethod_Check(o))
-    return holds_mutable(e, PyMethod_GET_FUNCTION(o), depth + 1) || holds_mutable(e, PyMethod_GET_SELF(o), depth + 1);
-  if (PyFunction_Check(o)) {
-    PyObject* closure = PyFunction_GET_CLOSURE(o);
-    for (Py_ssize_t i = 0; closure != nullptr && i < PyTuple_GET_SIZE(closure); ++i) {
-      PyObject* held = e.origins.cell_contents(PyTuple_GET_ITEM(closure, i));
-      if (held != nullptr && holds_mutable(e, held, depth + 1)) return true;
+// What a part could write to without anybody noticing: objects of the program, made before, that its closure holds.
+class Contents {
+ public:
+  // False: it leads to an object whose contents cannot be noted.
+  bool add(Evaluator& e, PyObject* o, int depth = 0) {
+    if (e.recorder.is_fake(o) || is_immutable(o) || PyType_Check(o) || PyModule_Check(o)) return true;
+    if (depth > 10) return false;
+    if (PyMethod_Check(o))
+      return add(e, PyMethod_GET_FUNCTION(o), depth + 1) && add(e, PyMethod_GET_SELF(o), depth + 1);
+    if (PyFunction_Check(o)) {
+      PyObject* closure = PyFunction_GET_CLOSURE(o);
+      for (Py_ssize_t i = 0; closure != nullptr && i < PyTuple_GET_SIZE(closure); ++i) {
+        PyObject* held = e.origins.cell_contents(PyTuple_GET_ITEM(closure, i));
+        if (held != nullptr && !add(e, held, depth + 1)) return false;
+      }
+      return true;
     }
-    return false;
+    if (e.origins.outside(o)) return true;  // writes to those are counted
+    for (const auto& [one, copy] : noted_)
+      if (one == o) return true;
+    if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o) && !PyDict_CheckExact(o)) return false;
+    noted_.emplace_back(o, copy_of(o));
+    bool all = true;
+    for_items(o, [&](PyObject* item) { all = all && add(e, item, depth + 1); });
+    return all;
   }
-  if (e.origins.outside(o)) return false;  // writes to those are counted
-  if (PyTuple_CheckExact(o)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
-      if (holds_mutable(e, PyTuple_GET_ITEM(o, i), depth + 1)) return true;
-    return false;
+  // Do they hold what they held?
+  bool same() const {
+    for (const auto& [object, then] : noted_) {
+      std::vector<PyObject*> now, before;
+      for_items(object, [&](PyObject* item) { now.push_back(item); });
+      for_items(then.get(), [&](PyObject* item) { before.push_back(item); });
+      if (now != before) return false;
+    }
+    return true;
   }
-  return true;
-}
+
+ private:
+  static Owned copy_of(PyObject* o) {
+    return PyDict_CheckExact(o) ? Owned::take(PyDict_Copy(o)) : Owned::take(PySequence_Tuple(o));
+  }
+  template <class F>
+  static void for_items(PyObject* o, F&& f) {
+    if (PyDict_CheckExact(o)) {
+      PyObject *key = nullptr, *value = nullptr;
+      for (Py_ssize_t at = 0; PyDict_Next(o, &at, &key, &value);) {
+        f(key);
+        f(value);
+      }
+      return;
+    }
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) f(PySequence_Fast_GET_ITEM(o, i));
+  }
+  std::vector<std::pair<PyObject*, Owned>> noted_;
+};
 
 // What the cells of a function's closure hold, and those of functions in them. Borrowed.
 void add_contents(Evaluator& e, PyObject* function, std::vector<PyObject*>& all, int depth = 0) {
@@ -62,7 +96,8 @@ Owned record_parts(Evaluator& e, PyObject*, Arguments& args) {
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* pair = PyList_GET_ITEM(args[0], i);
     PyObject *function = PyTuple_GET_ITEM(pair, 0), *given = PyTuple_GET_ITEM(pair, 1);
-    if (holds_mutable(e, function))
+    Contents held;
+    if (!held.add(e, function))
       break_here(Reason::unknown_object, "a branch or body of control flow that could change an object of the program");
     e.recorder.begin_part();
     const Origins::Written before = e.origins.written();
@@ -79,7 +114,7 @@ Owned record_parts(Evaluator& e, PyObject*, Arguments& args) {
       break_here(Reason::exception, "in a branch or body of control flow");
     }
     add_contents(e, function, cells_after);
-    if (cells != cells_after || !e.origins.same(before))
+    if (cells != cells_after || !held.same() || !e.origins.same(before))
       break_here(Reason::mutation, "a branch or body of control flow that writes to what was there before");
     std::vector<PyObject*> outputs;
     add_leaves(result.get(), outputs);

@@ -8,6 +8,7 @@
 #include "capture/evaluator/interest.h"
 #include "capture/output/emit.h"
 #include "capture/output/rebuild.h"
+#include "interop/torch_function.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "tensor_object.h"
 
@@ -141,6 +142,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   out.trace.locals = names_of(*code, false);
   out.trace.free_variables = names_of(*code, true);
   const ModesScope modes;
+  const AskOverrideScope overrides(ask_override);
   const autograd::AutocastOfMeta fakes_too;
   const std::unique_ptr<Recorder> recorder = make_recorder(options.backend, options.backend_options);
   Evaluator e(options, *out.trace.sources, *recorder, function);

@@ -109,6 +109,16 @@ class Evaluator {
   // The same in front of a lookup in a dict, which may call back from here on. Breaks when code of C must not look at it.
   void prepare_lookup(CallbackScope& calls_back, PyObject* dict, Owned& key, const char* what);
 
+  // After code of C failed: throws what that means, a Break or the program's exception.
+  [[noreturn]] void failed();
+
+  // ---- operators on fakes (overrides.cpp)
+  // Recorder::call, or what modes and classes with __torch_function__ make of it.
+  Owned record(PyObject* target, std::span<PyObject* const> args, PyObject* names);
+  bool is_overridden(std::span<PyObject* const> args, PyObject* names) const;
+  Owned call_overridden(PyObject* target, std::span<PyObject* const> args, PyObject* names);
+  std::vector<Owned> function_modes;  // that the program has entered, the innermost last
+
   // ---- generators (generators.cpp)
   Owned make_generator(std::unique_ptr<Frame> frame);
   // Runs it to the next yield; null without an exception: it returned, and `returned` has the value.
@@ -181,8 +191,6 @@ class Evaluator {
   Owned call_operator(PyObject* callable, Arguments& args);
   Owned owner_of(PyObject* method, PyObject* self);
   Owned call_module(PyObject* module, Arguments args, bool plain);
-  // After code of C failed: throws what that means, a Break or the program's exception.
-  [[noreturn]] void failed();
   Owned class_attribute(PyTypeObject* type, PyObject* name);
   Owned super_attribute(PyObject* super, PyObject* name);
   Owned tensor_attribute(PyObject* fake, PyObject* name);
@@ -208,6 +216,8 @@ class Evaluator {
 PyObject* handled_mark();
 // Interned names.
 PyObject* interned(const char* text);
+// A method of C that a class has under another name: __setattr__ = dict.__setitem__. Slots of C do not lead to it.
+bool is_renamed_special(PyObject* found, PyObject* name);
 // Does the class have methods of Python that code of C would call: __eq__, __iter__, __len__ ...
 bool has_python_specials(PyTypeObject* type, Looks looks = Looks::at_all);
 // Does the code ask for the variables of its own frame: locals(), eval ... Only the frame itself has them all.
@@ -216,6 +226,9 @@ bool reads_frame(const Code& code);
 void check_overwritten(PyObject* object);
 // Is the object of a class that is written in Python?
 inline bool is_heap_instance(PyObject* o) { return (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
+
+// For AskOverrideScope: Note [Functions that are taken over].
+PyObject* ask_override(PyObject* object, PyObject* function, PyObject* types, PyObject* args, PyObject* kwargs);
 
 [[noreturn]] void break_here(Reason reason, std::string detail = {});
 [[noreturn]] void raise(PyObject* type, const char* format, ...);

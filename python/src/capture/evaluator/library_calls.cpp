@@ -85,6 +85,17 @@ Owned dispatched_method(Evaluator& e, PyObject* callable, Arguments& args) {
 }
 #endif
 
+// logging.getLogger("name"): makes the logger once, and finds it ever after.
+Owned get_logger(Evaluator& e, PyObject* callable, Arguments& args) {
+  for (const Owned& value : args.values)
+    if (!is_constant(value.get())) break_here(Reason::unknown_callable, "logging.getLogger");
+  const Owned logger = e.call_c(callable, args);
+  if (!e.origins.outside(logger.get()))
+    e.origins.enter(logger.get(), e.origins.sources().add(Step::constant, kNoSource, 0, nullptr, logger.get()))
+        .identity_guarded = true;
+  return Owned::share(logger.get());
+}
+
 }  // namespace
 
 // dispatch(cls) of functools.singledispatch, a closure that keeps what it has found in a weak dict. What it finds depends on
@@ -124,6 +135,7 @@ void add_library_calls() {
   add("sys", "exc_info", exc_info);
   add("sys", "exception", exception);
   add("typing", "cast", cast);
+  add("logging", "getLogger", get_logger);
   add("inspect", "signature", signature);
   add("inspect", "Signature.parameters.fget", signature_parameters);
   for (const char* name : {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "compile", "escape"})

@@ -145,7 +145,7 @@ Owned Evaluator::unary(Op op, PyObject* a) {
     static PyObject* const functions[] = {operator_function("pos"), operator_function("neg"),
                                           operator_function("invert")};
     PyObject* args[] = {a};
-    return recorder.call(functions[op == Op::unary_positive ? 0 : op == Op::unary_negative ? 1 : 2], args, nullptr);
+    return record(functions[op == Op::unary_positive ? 0 : op == Op::unary_negative ? 1 : 2], args, nullptr);
   }
   if (is_heap_instance(a)) {
     if (Owned m = python_special(a, name_of(method))) return call(m.get(), {});
@@ -185,9 +185,13 @@ Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
   }
   const bool heap = is_heap_instance(a) || is_heap_instance(b);
   if (recorder.is_fake(a) || recorder.is_fake(b)) {
-    if (!heap || recorder.is_fake(a)) {
+    const int base = number % kInPlace;
+    const bool own = heap && (python_special(a, name_of(kBinary[number].method)) ||
+                              python_special(a, name_of(kBinary[base].method)) ||
+                              python_special(b, name_of(kBinary[base].reflected)));
+    if (!heap || (recorder.is_fake(a) && !own)) {
       PyObject* args[] = {a, b};
-      return recorder.call(binary_function(number), args, nullptr);
+      return record(binary_function(number), args, nullptr);
     }
   }
   if (heap) {
@@ -266,9 +270,11 @@ Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
   if (sym_number(a) && !goes_with_numbers(b)) return compare(how, fixed_number(a).get(), b);
   if (sym_number(b) && !goes_with_numbers(a)) return compare(how, a, fixed_number(b).get());
   if (recorder.is_fake(a) || recorder.is_fake(b)) {
-    if (recorder.is_fake(a) || !is_heap_instance(a)) {
+    const bool own = (is_heap_instance(a) && python_special(a, name_of(kCompareMethods[how]))) ||
+                     (is_heap_instance(b) && python_special(b, name_of(kCompareMethods[kSwapped[how]])));
+    if ((recorder.is_fake(a) || !is_heap_instance(a)) && !own) {
       PyObject* args[] = {a, b};
-      return recorder.call(compare_function(how), args, nullptr);
+      return record(compare_function(how), args, nullptr);
     }
   }
   if ((is_heap_instance(a) || is_heap_instance(b)) && !PyType_Check(a) && !PyType_Check(b)) {
@@ -474,13 +480,14 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
       Owned k = Owned::share(key);
       if (!prepare(k, false)) break_here(Reason::callback, "[]");
       PyObject* args[] = {container, k.get()};
-      return recorder.call(getitem, args, nullptr);
+      return record(getitem, args, nullptr);
     }
   }
   if (is_heap_instance(container) && !PyType_Check(container)) {
     if (Owned m = python_special(container, name_of("__getitem__"))) return call(m.get(), Arguments::of({key}));
   }
   if (PyType_Check(container)) {
+    if (Owned m = python_special(container, name_of("__getitem__"))) return call(m.get(), Arguments::of({key}));
     if (Owned m = find_attribute(container, name_of("__class_getitem__"))) return call(m.get(), Arguments::of({key}));
   }
   Origins::Entry* e = origins.find(container);
@@ -550,9 +557,9 @@ void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* va
     PyObject* args[] = {container, k.get(), value};
     if (value != nullptr) want_now(value);
     if (value == nullptr)
-      (void)recorder.call(delitem, std::span<PyObject* const>(args, 2), nullptr);
+      (void)record(delitem, std::span<PyObject* const>(args, 2), nullptr);
     else
-      (void)recorder.call(setitem, args, nullptr);
+      (void)record(setitem, args, nullptr);
     return;
   }
   if (is_heap_instance(container)) {
@@ -592,7 +599,7 @@ Owned Evaluator::iterate(PyObject* o) {
         Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), "unbind")).give();
     if (tensor_of(o).dim() == 0) raise(PyExc_TypeError, "iteration over a 0-d tensor");
     PyObject* args[] = {o};
-    const Owned parts = recorder.call(unbind, args, nullptr);
+    const Owned parts = record(unbind, args, nullptr);
     return Owned::take(PyObject_GetIter(parts.get()));
   }
   if (is_heap_instance(o)) {

@@ -1,5 +1,6 @@
 #include "capture/evaluator/origins.h"
 
+#include "binder.h"
 #include "capture/dict_keys.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/reasons.h"
@@ -64,7 +65,9 @@ bool is_torch_value(PyTypeObject* t) {
 }  // namespace
 
 bool is_immutable(PyObject* o) {
-  if (is_constant(o) || is_dtype(o) || is_device(o) || PyCode_Check(o)) return true;
+  if (is_constant(o) || is_dtype(o) || is_device(o) || is_layout(o) || is_memory_format(o) || PyCode_Check(o) ||
+      is_library_function(o))
+    return true;
   PyTypeObject* t = Py_TYPE(o);
   if (t->tp_name[0] == 'r' && t->tp_name[1] == 'e' && t->tp_name[2] == '.') return true;  // re.Pattern, re.Match
   if (is_torch_value(t) || std::string_view(t->tp_name).starts_with("numpy.dtype")) return true;
@@ -96,6 +99,7 @@ Origins::Written Origins::written() const {
   Written all;
   all.stores = stores_;
   for (const auto& [object, e] : entries_) {
+    if (e.overlay) all.overlays.emplace_back(object, Owned::take(PyDict_Copy(e.overlay.get())));
     if (!e.shadow || PyTuple_Check(object)) continue;
     all.shadows.emplace_back(object, PyDict_Check(e.shadow.get()) ? Owned::take(PyDict_Copy(e.shadow.get()))
                                      : PyList_Check(e.shadow.get()) || is_deque(e.shadow.get())
@@ -106,7 +110,21 @@ Origins::Written Origins::written() const {
 }
 
 bool Origins::same(const Written& before) const {
-  if (stores_ != before.stores) return false;
+  const auto put_back = [&](PyObject* object, const Entry& e) {
+    PyObject *then = nullptr, *key = nullptr, *value = nullptr;
+    for (const auto& [one, copy] : before.overlays)
+      if (one == object) then = copy.get();
+    for (Py_ssize_t at = 0; PyDict_Next(e.overlay.get(), &at, &key, &value);) {
+      PyObject* old = then == nullptr ? nullptr : PyDict_GetItemWithError(then, key);
+      if (old == nullptr && e.seen) old = PyDict_GetItemWithError(e.seen.get(), key);
+      if (old != value) return false;
+    }
+    return true;
+  };
+  if (stores_ != before.stores) {
+    for (const auto& [object, e] : entries_)
+      if (e.overlay && !put_back(object, e)) return false;
+  }
   const auto same_items = [](PyObject* now, PyObject* then) {
     if (PyDict_Check(now)) {
       if (PyDict_GET_SIZE(now) != PyDict_GET_SIZE(then)) return false;

@@ -119,9 +119,11 @@ class Origins {
   // What was written so far, to see later whether more was.
   struct Written {
     int64_t stores = 0;
-    std::vector<std::pair<PyObject*, Owned>> shadows;  // objects from outside, and what their copies held
+    std::vector<std::pair<PyObject*, Owned>> shadows;   // objects from outside, and what their copies held
+    std::vector<std::pair<PyObject*, Owned>> overlays;  // the same for what was stored
   };
   Written written() const;
+  // Does it all hold what it held? What was put back where it was has not changed.
   bool same(const Written& before) const;
 
   Sources& sources() { return sources_; }

@@ -5,6 +5,7 @@
 #include "binder.h"
 #include "capture/graph/graph_recorder.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/sconce.hpp"
 #include "small_objects.h"
 #include "tensor_object.h"
 
@@ -15,7 +16,6 @@ namespace {
 constexpr std::string_view kOutside[] = {"__array__",
                                          "__dlpack__",
                                          "__dlpack_device__",
-                                         "as_subclass",
                                          "backward",
                                          "data_ptr",
                                          "item",
@@ -44,6 +44,12 @@ bool is_outside(std::string_view name) {
 Owned require_grad(PyObject* tensor, bool on) {
   static PyObject* packet = find_packet("aten::requires_grad_").give();
   return Owned::take(PyObject_CallFunctionObjArgs(packet, tensor, on ? Py_True : Py_False, nullptr));
+}
+
+// "meta", or the device of that name.
+bool is_meta(PyObject* o) {
+  if (PyUnicode_Check(o)) return PyUnicode_CompareWithASCIIString(o, "meta") == 0;
+  return is_device(o) && device_of(o).type == DeviceType::meta;
 }
 
 std::string name_of(PyObject* target) {
@@ -152,7 +158,7 @@ Owned GraphRecorder::call_logged(PyObject* target, std::span<PyObject* const> ar
   return adopt(result.get());
 }
 
-// Methods of Tensor that are no operators, and are recorded as such: requires_grad_, and data. Empty for others.
+// Methods of Tensor that are no operators, and are recorded as such: requires_grad_, as_subclass. Empty for others.
 Owned GraphRecorder::call_substitute(const std::string& name, std::span<PyObject* const> args, PyObject* names) {
   if (name == "tensor" && args.size() == 1 && sym_number(args[0])) {  // torch.tensor(n)
     static PyObject* full = find_packet("aten::full").give();
@@ -160,14 +166,19 @@ Owned GraphRecorder::call_substitute(const std::string& name, std::span<PyObject
     PyObject* const given[] = {none.get(), args[0]};
     return call_logged(full, given, nullptr);
   }
+  struct Inside {
+    int& depth;
+    ~Inside() { --depth; }
+  };
+  if (name == "as_subclass" && args.size() == 2 && !names && known(args[0]) && PyType_Check(args[1]) &&
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(args[1]), &tensor_type)) {
+    const Inside inside{++depth_};
+    return wrap_as(reinterpret_cast<PyTypeObject*>(args[1]), sconce::alias(tensor_of(args[0])));
+  }
   if (name != "requires_grad_" || args.empty() || !known(args[0])) return {};
   if (args.size() > 2 || (names && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "requires_grad") != 0))
     throw NotRecordable{"a call of requires_grad_ with other arguments than requires_grad"};
-  ++depth_;
-  struct Leave {
-    int& depth;
-    ~Leave() { --depth; }
-  } leave{depth_};
+  const Inside inside{++depth_};
   return require_grad(args[0], args.size() == 1 || is_true(args[1]));
 }
 
@@ -188,6 +199,8 @@ Owned GraphRecorder::call_ours(PyObject* target, std::span<PyObject* const> args
     throw NotRecordable{"a call of " + (name.empty() ? std::string(class_name(target)) : name), needs_data};
   }
   failure_.reset();
+  // The program is told its own devices, so that meta is what it wants.
+  if (depth_ == 0 && std::any_of(args.begin(), args.end(), is_meta)) meta_is_real_ = true;
   if (std::any_of(args.begin(), args.end(), [&](PyObject* o) { return known(o) && depends(Value(tensor_of(o))); })) {
     if (Owned answer = ask_geometry(name_of(target), args)) return answer;
   }

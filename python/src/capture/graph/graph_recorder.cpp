@@ -63,6 +63,18 @@ const Op& set_autocast_op() {
   return made;
 }
 
+// The same for torch.set_default_dtype.
+const Op& set_default_dtype_op() {
+  static const Op& made = []() -> const Op& {
+    Op& op = define_op("sconce::set_default_dtype(ScalarType dtype) -> ()");
+    op.set_kernel(Key::cpu, SCONCE_BOXED_KERNEL([](const Op&, KeySet, Value* args, Value*) {
+                    set_default_dtype(static_cast<DType>(args[0].to_int()));
+                  }));
+    return op;
+  }();
+  return made;
+}
+
 const Op& clear_autocast_cache_op() {
   static const Op& made = []() -> const Op& {
     Op& op = define_op("sconce::clear_autocast_cache() -> ()");
@@ -442,6 +454,11 @@ void GraphRecorder::match_modes() {
     insert(set_autocast_op(),
            {constant(now.autocast), constant(Value(now.autocast_dtype)), constant(now.autocast_cache)});
     log("_set_autocast", {truth(now.autocast), dtype_object(now.autocast_dtype), truth(now.autocast_cache)});
+    changes_modes_ = true;
+  }
+  if (now.default_dtype != modes_.default_dtype) {
+    insert(set_default_dtype_op(), {constant(Value(now.default_dtype))});
+    log("set_default_dtype", {dtype_object(now.default_dtype)});
     changes_modes_ = true;
   }
   modes_ = now;

@@ -1,6 +1,7 @@
 #include "capture/graph/modes.h"
 
 #include "autocast.h"
+#include "interop/torch_function.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "sconce/dispatch/binding/autocast.h"
 #include "sconce/tensor/grad_mode.h"
@@ -13,12 +14,16 @@ Modes Modes::current() {
           autograd::autocast_enabled(),
           autograd::autocast_cache_enabled(),
           sconce::autocast_dtype(),
-          autocast_clears()};
+          autocast_clears(),
+          torch_function_disabled_depth(),
+          sconce::default_dtype()};
 }
 
 void Modes::restore() const {
   if (inference_mode_state() != inference) restore_inference_mode(inference);
   if (grad_enabled() != grad) set_grad_enabled(grad);
+  set_torch_function_disabled_depth(overrides_off);
+  if (sconce::default_dtype() != default_dtype) set_default_dtype(default_dtype);
   if (same_autocast(current())) return;
   autograd::set_autocast(autocast, autocast_dtype);
   autograd::set_autocast_cache(autocast_cache);

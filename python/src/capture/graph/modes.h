@@ -12,12 +12,15 @@ struct Modes {
   uint64_t inference = 0;  // inference_mode_state()
   bool autocast = false, autocast_cache = true;
   DType autocast_dtype{};
-  uint64_t clears = 0;  // of the cache of converted weights by the program so far
+  uint64_t clears = 0;    // of the cache of converted weights by the program so far
+  int overrides_off = 0;  // DisableTorchFunctionSubclass: how many are open
+  DType default_dtype{};
 
   static Modes current();
   void restore() const;
   bool same(const Modes& other) const {
-    return grad == other.grad && inference == other.inference && clears == other.clears && same_autocast(other);
+    return grad == other.grad && inference == other.inference && clears == other.clears &&
+           overrides_off == other.overrides_off && default_dtype == other.default_dtype && same_autocast(other);
   }
   bool same_autocast(const Modes& other) const {
     return autocast == other.autocast && autocast_cache == other.autocast_cache &&

@@ -124,6 +124,18 @@ bool handles_null(const Frame& f, const Instruction& in, const Operands& operand
   return false;
 }
 
+// Modes that the program has entered and not left: the thread's from here on.
+void write_function_modes(Evaluator& e, Rebuilder& rebuilder, Writer& w) {
+  const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+  const Owned push = Owned::take(PyObject_GetAttrString(module.get(), "_push_torch_function_mode"));
+  for (const Owned& mode : e.function_modes) {
+    w.begin_call(push.get());
+    rebuilder.write(w, mode.get());
+    w.end_call(1);
+    w.op(Op::pop_top);
+  }
+}
+
 class BreakWriter {
  public:
   BreakWriter(Evaluator& e, Trace& trace)
@@ -142,6 +154,7 @@ class BreakWriter {
     for (size_t i = 0; i < e_.frames.size(); ++i) scan(*e_.frames[i]);
     for (size_t i = 0; i < e_.frames.size(); ++i) scan_carried(*e_.frames[i]);
     if (e_.handled() != handled_mark()) note(e_.handled());
+    for (const Owned& mode : e_.function_modes) note(mode.get());
     finish_graph(e_, rebuilder_, trace_);
     const Operands operands = operands_of(in);
     const bool in_place = !e_.leaves_loop && e_.frames.size() == 1 && operands.pops >= 0 &&
@@ -152,6 +165,7 @@ class BreakWriter {
     w_.location = in.location;
     for (PyObject* object : scanned_) rebuilder_.settle(w_, object);
     write_modes(e_.modes_before, now, w_);
+    write_function_modes(e_, rebuilder_, w_);
     write_handled(e_, w_, rebuilder_);
     drop_arguments();
     if (in_place) {
@@ -514,15 +528,17 @@ void emit_return(Evaluator& e, Frame& root, PyObject* result, Trace& trace) {
   rebuilder.scan(result);
   const bool same_handled = e.handled() == handled_mark();
   if (!same_handled) rebuilder.scan(e.handled());
+  for (const Owned& mode : e.function_modes) rebuilder.scan(mode.get());
   finish_graph(e, rebuilder, trace);
   if (!trace.graph && effects.empty()) return;  // the function itself does as well
-  if (effects.empty() && same_handled && now.same(e.modes_before)) {
+  if (effects.empty() && same_handled && e.function_modes.empty() && now.same(e.modes_before)) {
     trace.result = rebuilder.recipe(result);
     if (trace.result && !e.options.code_always) return;
   }
   Writer w(*root.code);
   write_beginning(e, w, rebuilder, effects, root.globals, trace);
   write_modes(e.modes_before, now, w);
+  write_function_modes(e, rebuilder, w);
   write_handled(e, w, rebuilder);
   rebuilder.write(w, result);
   w.op(Op::return_value);

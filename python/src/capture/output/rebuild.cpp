@@ -235,6 +235,11 @@ static bool has_changing_keys(const Evaluator& e, PyObject* o) {
   return false;
 }
 
+// Is it a tensor of a subclass? The graph gives plain ones.
+bool Rebuilder::has_class(PyObject* o) const {
+  return is_tensor(o) && Py_TYPE(o) != &tensor_type && !e_.recorder.is_over_pytorch();
+}
+
 Rebuilder::Item& Rebuilder::classify(PyObject* o) {
   Item& item = items_[o];
   item.kept = Owned::share(o);
@@ -669,10 +674,16 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       w.constant(o);
       return;
     case Kind::output: {
-      w.op(Op::load_fast, results_);
       const Owned index = Owned::take(PyLong_FromLong(item.output));
+      static PyObject* const as_subclass = _PyType_Lookup(&tensor_type, interned("as_subclass"));
+      if (has_class(o)) w.begin_call(as_subclass);
+      w.op(Op::load_fast, results_);
       w.constant(index.get());
       w.op(Op::subscript);
+      if (has_class(o)) {
+        w.constant(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+        w.end_call(2);
+      }
       if (item.parts) {  // attributes that the program gave it
         item.local = w.temporary();
         w.op(Op::store_fast, item.local);
@@ -1013,7 +1024,7 @@ std::optional<Recipe> Rebuilder::recipe(PyObject* o) {
       return made;
     }
     case Kind::output:
-      if (item.parts) return std::nullopt;
+      if (item.parts || has_class(o)) return std::nullopt;
       made.what = Recipe::What::output;
       made.index = item.output;
       return made;

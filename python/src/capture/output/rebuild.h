@@ -85,6 +85,7 @@ class Rebuilder {
   Evaluator& e_;
   PyObject* globals_;
   std::unordered_map<PyObject*, Item> items_;
+  bool has_class(PyObject* o) const;
   std::vector<PyObject*> fetched_, outputs_;
   int results_ = -1;
 };

@@ -19,6 +19,10 @@ void write_modes(const Modes& before, const Modes& now, Writer& w) {
     call("_restore_inference_mode", {state.get()});
   }
   if (now.grad != before.grad || now.inference != before.inference) call("_set_grad_enabled", {truth(now.grad)});
+  const Owned on = Owned::take(PyLong_FromLong(1)), off = Owned::take(PyLong_FromLong(0));
+  for (int i = before.overrides_off; i < now.overrides_off; ++i) call("_change_torch_function_disabled", {on.get()});
+  for (int i = now.overrides_off; i < before.overrides_off; ++i) call("_change_torch_function_disabled", {off.get()});
+  if (now.default_dtype != before.default_dtype) call("set_default_dtype", {dtype_object(now.default_dtype)});
   if (now.clears != before.clears) call("clear_autocast_cache", {});
   if (!now.same_autocast(before))
     call("_set_autocast", {truth(now.autocast), dtype_object(now.autocast_dtype), truth(now.autocast_cache)});
