@@ -16,14 +16,12 @@ endfunction()
 small_sources(base "/base/(parallel|mapped_files)\\.cpp" base)
 small_sources(tensors "/memory/(allocator|large_blocks)\\.cpp|/libraries/" tensor)
 small_sources(values "/dispatch/library\\.cpp|/printing/|/custom/(derivative|extensions|interpreted)" types dispatch)
-set(left_out /lite/without/ "/runtime/(fork|op_bodies)\\.cpp" /runtime/plans/ "/bytecode/(compile|graph)"
-  "/ir/(graph_parser|alias|points_to|verif|literal_reader|printer)" "file/(file_bytes|file_writer|zip_writer|file_kind|stray)"
-  "pickle/(pickle_writer|numpy)" "lite/(lite_compile|write_bytecode|lite_pickle)"
+set(left_out /lite/without/ "file/(file_bytes|file_writer|zip_writer|file_kind|stray)" "pickle/(pickle_writer|numpy)"
   "compiled/(program_writer|compile_calls|compiled_graph)")
 list(JOIN left_out "|" left_out)
-small_sources(programs "${left_out}" ir runtime serialization/file serialization/pickle serialization/lite
-  serialization/compiled lite)
-foreach(file connect/small executor/arena executor/tape executor/probe executor/signature
+small_sources(programs "${left_out}" serialization/file serialization/pickle serialization/compiled lite)
+foreach(file connect/small runtime/value_types runtime/shown_frames serialization/lite/lite_tables serialization/lite/lite_debug
+    serialization/lite/missing_text executor/arena executor/tape executor/probe executor/signature
     serialization/tensors/file_tensor serialization/code/source_map)
   list(APPEND small_programs_sources "${CMAKE_CURRENT_LIST_DIR}/../sconce/${file}.cpp")
 endforeach()

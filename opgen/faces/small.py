@@ -131,7 +131,7 @@ def _operators(families, selection, orders):
     out = [f"// Generated from {selection.origin} by opgen. Do not edit.\n"]
     names = ["dispatch/box.h", "dispatch/budget/op_terms.h", "dispatch/op_instructions.h", "dispatch/op_names.h",
              "dispatch/registry.h", "dispatch/same.h", "dispatch/custom/custom_class.h", "kernels/quantized/packed_params.h",
-             "kernels/cpu/engine/iterate.h", "lite/selected.h", "serialization/lite/lite_debug.h",
+             "kernels/cpu/engine/iterate.h", "lite/archive_places.h", "lite/packed_classes.h",
              "types/tensor_printer.h"]
     names += [f"generated/{f.name}_kernels.h" for f, ops in of if any(leaf.is_boxed(o.entry) for o in ops)]
     out += [f'#include "sconce/{n}"' for n in names] + ["", "namespace sconce {", ""]
@@ -165,7 +165,8 @@ def _operators(families, selection, orders):
     quantized = "quantized" in selection.formats
     out += [f"constinit const BuiltinClasses builtin_classes = {'quantized::register_packed_classes' if quantized else 'nullptr'};",
             "", "namespace lite {", *_readers(selection),
-            f"const PlacesReader places_reader = {'read_debug_places' if selection.places else 'nullptr'};",
+            f"const PlacesReader places_reader = {'read_archive_places' if selection.places else 'nullptr'};",
+            f"const CustomClasses* const custom_classes = {'&packed_classes' if quantized else 'nullptr'};",
             f"const CopyLoop copy_loop = {'run_copy' if copies else 'nullptr'};", f"const bool allows_missing = {'true' if selection.partial else 'false'};", f"const int lowest_level = {order[0][1:]};",
             f"const char* const selected_dtypes = {cpp.string(' '.join(selection.dtypes))};",
             f"const char* const selected_formats = {cpp.string(' '.join(selection.formats))};",

@@ -6,11 +6,6 @@
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/formats.h"
 #include "sconce/kernels/boxed/object_order.h"
-#include "sconce/runtime/bytecode/code.h"
-#include "sconce/runtime/class_methods.h"
-#include "sconce/runtime/execute.h"
-#include "sconce/runtime/planner.h"
-#include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
 
@@ -21,20 +16,13 @@ constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 constinit const FormatUsed format_used = guard_format;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
-constinit const DefineClassMethods define_class_methods = runtime::define_class_methods;
+constinit const DefineClassMethods define_class_methods = nullptr;
 
 namespace boxed {
-constinit const ObjectLess object_less = runtime::object_less;
+constinit const ObjectLess object_less = nullptr;  // lite archives have no script classes
 }
 namespace autograd {
 constinit const PlaceSource place_source = nullptr;
-}
-namespace runtime {
-constinit const GraphCompiler* const graph_compiler = nullptr;
-constinit const Planner* const planner = nullptr;
-}  // namespace runtime
-namespace lite {
-constinit const FindUpgrader find_upgrader = nullptr;
 }
 
 }  // namespace sconce

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <limits>
 
+#include "sconce/dispatch/schema_words.h"
+
 namespace sconce {
 namespace {
 
@@ -287,25 +289,8 @@ class SchemaParser {
       if (name == "inf") return std::numeric_limits<double>::infinity();
       if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
     }
-    struct Known {
-      std::string_view name;
-      int value;
-    };
-    static constexpr Known kKnown[] = {{"Mean", 1},
-                                       {"Sum", 2},
-                                       {"contiguous_format", static_cast<int>(MemoryFormat::contiguous)},
-                                       {"preserve_format", static_cast<int>(MemoryFormat::preserve)},
-                                       {"channels_last", static_cast<int>(MemoryFormat::channels_last)},
-                                       {"channels_last_3d", static_cast<int>(MemoryFormat::channels_last_3d)},
-                                       {"strided", static_cast<int>(Layout::strided)},
-                                       {"long", static_cast<int>(DType::int64)},
-                                       {"float", static_cast<int>(DType::float32)}};
     if (type->is(TypeKind::int_)) {
-      for (const Known& known : kKnown) {
-        if (known.name == name) return known.value;
-      }
-      DType dtype;
-      if (dtype_from_name(name, &dtype)) return dtype;
+      if (const std::optional<int64_t> known = named_default(name)) return *known;
     }
     if (type->is(TypeKind::device)) {
       const std::string device(name);
@@ -479,6 +464,28 @@ std::string Schema::to_string() const {
     out += "...";
   }
   return out + ")";
+}
+
+std::optional<int64_t> named_default(std::string_view name) {
+  struct Known {
+    std::string_view name;
+    int value;
+  };
+  static constexpr Known kKnown[] = {{"Mean", 1},
+                                     {"Sum", 2},
+                                     {"contiguous_format", static_cast<int>(MemoryFormat::contiguous)},
+                                     {"preserve_format", static_cast<int>(MemoryFormat::preserve)},
+                                     {"channels_last", static_cast<int>(MemoryFormat::channels_last)},
+                                     {"channels_last_3d", static_cast<int>(MemoryFormat::channels_last_3d)},
+                                     {"strided", static_cast<int>(Layout::strided)},
+                                     {"long", static_cast<int>(DType::int64)},
+                                     {"float", static_cast<int>(DType::float32)}};
+  for (const Known& known : kKnown) {
+    if (known.name == name) return known.value;
+  }
+  DType dtype;
+  if (dtype_from_name(name, &dtype)) return static_cast<int64_t>(dtype);
+  return std::nullopt;
 }
 
 Schema parse_schema(std::string_view text) { return SchemaParser(text).parse(); }

@@ -13,7 +13,6 @@
 #include "sconce/lite/lite_model.h"
 #include "sconce/lite/sconce_lite.h"
 #include "sconce/lite/selected.h"
-#include "sconce/runtime/interpreter.h"
 
 struct sconce_lite_model {
   sconce::FileBytesPtr file;
@@ -103,8 +102,8 @@ sconce_lite_status guarded(bool loads, FunctionRef<void()> body) noexcept {
       return SCONCE_LITE_OK;
     } catch (const InvalidArgument& e) {
       return failed(SCONCE_LITE_INVALID_ARGUMENT, e.message);
-    } catch (const runtime::ScriptError& e) {
-      return failed(SCONCE_LITE_ERROR, advice(e), e.exception_class());
+    } catch (const MethodError& e) {
+      return failed(SCONCE_LITE_ERROR, advice(e), e.exception_class);
     } catch (const Error& e) {
       return failed(status_of(e, loads), advice(e),
                     loads ? std::string() : std::string("builtins.") + python_class(e.kind()));

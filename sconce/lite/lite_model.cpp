@@ -2,7 +2,6 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/budget/budget_scope.h"
-#include "sconce/dispatch/schema.h"
 #include "sconce/lite/selected.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/tensor/grad_mode.h"
@@ -17,9 +16,7 @@ Model::Model(const FileBytesPtr& file, bool trust) {
   read(*this, file, trust);
 }
 
-void Model::add(std::string name, Schema schema, std::unique_ptr<MethodBody> body) {
-  schema.name = name;
-  std::string signature = schema.to_string();
+void Model::add(std::string name, std::string signature, std::unique_ptr<MethodBody> body) {
   methods.push_back({std::move(name), std::move(signature), std::make_unique<Arena>(), std::move(body)});
 }
 

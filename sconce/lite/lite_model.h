@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "sconce/dispatch/schema.h"
 #include "sconce/lite/run_arena.h"
-#include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/file/file_bytes.h"
+#include "sconce/types/value.h"
 
 namespace sconce::lite {
 
@@ -29,9 +29,8 @@ class Model {
  public:
   // Throws Error; of kind not_implemented where operators are missing, with the list of them.
   Model(const FileBytesPtr& file, bool trust);
-  void add(std::string name, Schema schema, std::unique_ptr<MethodBody> body);
+  void add(std::string name, std::string signature, std::unique_ptr<MethodBody> body);
   std::vector<ModelMethod> methods;  // above what has tensors in their arenas
-  Archive archive;                   // of a lite archive
   uint64_t steps = 0, bytes = 0;     // limits of a run; 0: none
 
   // The result is kept until the next run. Throws Error.

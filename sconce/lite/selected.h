@@ -2,13 +2,31 @@
 #pragma once
 
 #include "sconce/lite/lite_model.h"
+#include "sconce/lite/stack_machine.h"
 #include "sconce/tensor/backend.h"
+
+namespace sconce {
+class PickleContext;
+class Records;
+}  // namespace sconce
 
 namespace sconce::lite {
 
 // Null where no model of the selection is such a file.
 using ReadModel = void (*)(Model& model, const FileBytesPtr& file, bool trust);
 extern const ReadModel archive_reader, compiled_reader;
+
+// Lines of the source for errors, read from an archive's debug records; null where a library has none (`places yes`).
+using PlacesReader = std::unique_ptr<Places> (*)(const Records& records, const StackProgram& program);
+extern const PlacesReader places_reader;
+
+// Classes of C++ that archives may name: those of packed weights. Null without the format quantized.
+struct CustomClasses {
+  TypePtr (*find)(std::string_view name);                                                  // null when there is none
+  Value (*call)(TypePtr type, std::string_view method, std::span<Value> args);             // throws Error
+  void (*restore)(TypePtr type, std::span<Value> self_and_state, PickleContext& context);  // __setstate__; throws Error
+};
+extern const CustomClasses* const custom_classes;
 
 extern const int lowest_level;              // of instruction sets: a processor with less is refused
 extern const char* const selected_dtypes;   // separated by spaces; empty: all

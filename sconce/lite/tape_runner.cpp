@@ -170,8 +170,8 @@ void read_compiled_file(Model& model, const FileBytesPtr& file, bool) {
   schema.arguments = function.arguments;
   schema.returns.emplace_back();
   schema.returns[0].type = function.result;
-  std::string name = function.name;
-  model.add(std::move(name), std::move(schema), std::make_unique<TapeRunner>(std::move(function), file->name()));
+  schema.name = function.name;
+  model.add(schema.name, schema.to_string(), std::make_unique<TapeRunner>(std::move(function), file->name()));
 }
 
 }  // namespace sconce::lite

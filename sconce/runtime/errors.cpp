@@ -1,7 +1,7 @@
 // Errors of scripts: tracebacks and messages.
-#include "sconce/base/weak.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
+#include "sconce/runtime/shown_frames.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::runtime {
@@ -40,24 +40,8 @@ bool is(const std::exception_ptr& error) {
   }
 }
 
-struct ShownFrame {
-  std::string_view function;
-  Range at;
-};
-
-// The frames of one instruction, outermost first: calls that were inlined, then its own.
 void append_frames(std::vector<ShownFrame>& frames, const Code& code, const Instruction* pc) {
-  const Site* site = code.site_of(pc);
-  if (!site) return;
-  std::vector<const ir::InlinedCall*> calls;
-  for (const ir::InlinedCall* c = site->inlined.get(); c; c = c->outer.get()) calls.push_back(c);
-  std::string_view function = code.name;
-  for (auto c = calls.rbegin(); c != calls.rend(); ++c) {
-    frames.push_back({function, (*c)->call});
-    function = (*c)->function;
-    function.remove_prefix(function.rfind('.') + 1);  // as a function's own name is shown
-  }
-  frames.push_back({function, site->range});
+  if (const Site* site = code.site_of(pc)) append_frames(frames, code.name, site->range, site->inlined.get());
 }
 
 std::vector<ShownFrame> frames_of(const Execution& ex) {
@@ -69,20 +53,11 @@ std::vector<ShownFrame> frames_of(const Execution& ex) {
 
 }  // namespace
 
-// The code that ran, and, where that is an archive's, the code that people wrote.
-SCONCE_WEAK std::string traceback_of(const Execution& ex, Range& at) {
+std::string traceback_of(const Execution& ex, Range& at) {
   const std::vector<ShownFrame> frames = frames_of(ex);
   if (!frames.empty()) at = frames.back().at;
   if (const Range original = at.original()) at = original;
-  std::string ran, written;
-  for (const ShownFrame& f : frames) {
-    ran += f.at.highlight(f.function);
-    const Range original = f.at.original();
-    if (original) written += original.highlight(f.function);
-  }
-  if (written.empty()) return "Traceback of TorchScript (most recent call last):\n" + ran;
-  return "Traceback of TorchScript, serialized code (most recent call last):\n" + ran +
-         "\nTraceback of TorchScript, original code (most recent call last):\n" + written;
+  return traceback_of(frames);
 }
 
 namespace {

@@ -9,28 +9,11 @@
 namespace sconce::runtime {
 namespace {
 
-bool implements(TypePtr type, const InterfaceInfo& interface) {
-  const ClassInfo* info = type->class_info();
-  for (const auto& [name, schema] : interface.methods) {
-    if (!info->find_method(name)) return false;
-  }
-  return true;
-}
-
 size_t checked_index(int64_t i, size_t size) {
   const auto n = static_cast<int64_t>(size);
   if (i < 0) i += n;
   if (i < 0 || i >= n) fail_list_index();
   return static_cast<size_t>(i);
-}
-
-Value nested_list(const Tensor& t, TypePtr type, int64_t offset, size_t dim) {
-  if (!type->is(TypeKind::list)) return Value(item_of(make_view(t, {}, {}, offset)));
-  auto list = make_ref<List>(type->element());
-  const int64_t n = t.sizes()[dim];
-  list->reserve(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) list->append(nested_list(t, type->element(), offset + i * t.strides()[dim], dim + 1));
-  return list;
 }
 
 // Slot `i` of the object in a register.
@@ -52,67 +35,6 @@ void wrong_tag(Tag got, Tag wanted) {
 void fail_list_index() { fail_as(ErrorKind::index, "list index out of range"); }
 void fail_storage(const List& list, std::string_view wanted) {
   fail_as(ErrorKind::type, "expected a list of {}, got {}[]", wanted, list.element_type()->to_string());
-}
-
-bool is_instance(const Value& v, TypePtr type) {
-  switch (type->kind()) {
-    case TypeKind::any:
-      return true;
-    case TypeKind::tensor:
-      return v.is_tensor();
-    case TypeKind::number:
-      return v.is_int() || v.is_double() || v.is_complex();
-    case TypeKind::any_list:
-      return v.is_list();
-    case TypeKind::any_tuple:
-      return v.is_tuple();
-    case TypeKind::any_class:
-      return v.is_object();
-    case TypeKind::any_enum:
-      return v.tag() == Tag::enum_;
-    case TypeKind::optional:
-      return v.is_none() || is_instance(v, type->element());
-    case TypeKind::union_:
-      for (TypePtr member : type->contained()) {
-        if (is_instance(v, member)) return true;
-      }
-      return false;
-    case TypeKind::tuple: {
-      if (!v.is_tuple()) return false;
-      const Tuple& t = v.to_tuple();
-      if (!type->fields().empty()) return t.named_type == type;
-      if (t.items.size() != type->contained().size()) return false;
-      for (size_t i = 0; i < t.items.size(); ++i) {
-        if (!is_instance(t.items[i], type->contained()[i])) return false;
-      }
-      return true;
-    }
-    case TypeKind::interface:
-      return v.is_object() && implements(v.to_object().type(), *type->interface_info());
-    case TypeKind::future:
-    case TypeKind::await:
-      return v.tag() == Tag::future && is_subtype(v.to_future().element_type(), type->element());
-    default:
-      return is_subtype(v.type(), type);
-  }
-}
-
-Value tensor_to_list(const Tensor& t, TypePtr type) {
-  int64_t depth = 0;
-  TypePtr element = type;
-  for (; element->is(TypeKind::list); element = element->element()) ++depth;
-  SCONCE_CHECK(depth == t.dim(),
-               "Output annotation list dimension and runtime tensor dimension must match for tolist(): {} and {}",
-               depth, t.dim());
-  const bool fits = element->is(TypeKind::int_)      ? is_integral(t.dtype())
-                    : element->is(TypeKind::float_)  ? is_floating(t.dtype())
-                    : element->is(TypeKind::bool_)   ? t.dtype() == DType::bool_
-                    : element->is(TypeKind::complex) ? is_complex(t.dtype())
-                                                     : false;
-  SCONCE_CHECK(fits,
-               "Output annotation element type and runtime tensor element type must match for tolist(): {} and {}",
-               element->to_string(), dtype_name(t.dtype()));
-  return nested_list(t, type, t.storage_offset(), 0);
 }
 
 void make_tuple(Slot* base, const Instruction& i) {
@@ -277,16 +199,9 @@ void set_slot(Slot* base, const Instruction& i) {
   checked_slot(slot_at(base, i.a), i.integer) = take_value(base, i.b);  // swaps: the old value goes with the temporary
 }
 
-// Kinds of elements as PyTorch numbers them in bytecode.
 void tolist_of(Slot* base, const Instruction& i) {
-  constexpr int64_t kMostDims = 64;
-  static const TypePtr kinds[] = {int_type(), float_type(), bool_type(), complex_type()};
   Slot& at = slot_at(base, i.a);
-  const int64_t dims = value_of(slot_at(base, i.b)).to_int(), kind = value_of(slot_at(base, i.c)).to_int();
-  SCONCE_CHECK_AS(value, dims >= 0 && dims <= kMostDims, "tolist(): lists cannot be nested {} deep", dims);
-  SCONCE_CHECK_AS(value, kind >= 0 && kind < 4, "tolist(): there is no kind of elements {}", kind);
-  TypePtr type = kinds[kind];
-  for (int64_t d = 0; d < dims; ++d) type = list_type(type);
+  const TypePtr type = tolist_type(value_of(slot_at(base, i.b)).to_int(), value_of(slot_at(base, i.c)).to_int());
   Value list = tensor_to_list(value_of(at).to_tensor(), type);
   release_slot(at);
   put_value(at, std::move(list), 0);

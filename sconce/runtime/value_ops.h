@@ -3,14 +3,9 @@
 
 #include "sconce/base/budget.h"
 #include "sconce/runtime/bytecode/code.h"
+#include "sconce/runtime/value_types.h"
 
 namespace sconce::runtime {
-
-// Whether a value has a type at run time. Lists and dicts know their element types.
-bool is_instance(const Value& v, TypePtr type);
-
-// x.tolist() as the type that the program expects: nested lists as deep as the tensor, or a number.
-Value tensor_to_list(const Tensor& t, TypePtr type);
 
 void make_tuple(Slot* base, const Instruction& i);
 void make_list(Slot* base, const Instruction& i);

@@ -195,19 +195,13 @@ Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options) {
   const BudgetScope scope(load_budget(*records.zip().file(), options.limits));
   Archive archive;
   archive.version = records.version();
-#ifndef SCONCE_SMALL  // whose interface does not show them
   archive.extra_files = extra_files(records);
-#endif
   archive.unit = std::make_shared<ir::CompilationUnit>();
   lite::Types types(*archive.unit, records.name());
   lite::Context constants(records, types, "bytecode/", false, options);
   lite::Tables tables = lite::read_tables(
       read_pickle(records.read("bytecode.pkl"), records.name() + ": bytecode.pkl", constants), records.name());
-#ifdef SCONCE_SMALL
-  const lite::FindPlace find_place = lite::places_reader ? lite::places_reader(records, tables) : nullptr;
-#else
   const lite::FindPlace find_place = lite::read_debug_places(records, tables);
-#endif
   lite::define_methods(tables, archive.version, records.name(), *archive.unit, types, find_place, options.strict,
                        &archive.missing_operators);
   lite::Context data(records, types, "data/", true, options);

@@ -13,10 +13,4 @@ namespace sconce::lite {
 // broken ones: those know no places.
 FindPlace read_debug_places(const Records& records, Tables& tables);
 
-#ifdef SCONCE_SMALL
-// The same, or null in a small library that was built without places (docs/small.md).
-using PlacesReader = FindPlace (*)(const Records& records, Tables& tables);
-extern const PlacesReader places_reader;
-#endif
-
 }  // namespace sconce::lite

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sconce/runtime/value_ops.h"
+#include "sconce/runtime/value_types.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 
 namespace sconce {

@@ -1,0 +1,486 @@
+#include "sconce/lite/stack_code.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sconce/dispatch/budget/op_terms.h"
+#include "sconce/dispatch/custom/custom_class.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/lite/op_shape.h"
+#include "sconce/lite/selected.h"
+#include "sconce/serialization/lite/lite_upgraders.h"
+#include "sconce/serialization/lite/lite_verifier.h"
+
+namespace sconce::lite {
+namespace {
+
+constexpr size_t kMostMethods = 10'000;     // a limit against hostile files
+constexpr size_t kMostComplaints = 10'000;  // that are looked at
+
+// Values that an instruction takes from the stack and puts there; counts of the instruction itself by these marks.
+constexpr uint8_t kX = 254, kN = 255;
+struct StackEffect {
+  uint8_t pops = 0, pushes = 0;
+};
+constexpr StackEffect effect_of(Opcode op) {
+  switch (op) {
+    case Opcode::load:
+    case Opcode::move:
+    case Opcode::loadc:
+    case Opcode::uninitialized:
+    case Opcode::create_object:
+      return {0, 1};
+    case Opcode::store:
+    case Opcode::drop:
+    case Opcode::jf:
+    case Opcode::raise:
+      return {1, 0};
+    case Opcode::storen:
+      return {kN, 0};
+    case Opcode::ret:
+    case Opcode::get_attr:
+    case Opcode::isinstance:
+    case Opcode::tuple_slice:
+    case Opcode::unchecked_cast:
+      return {1, 1};
+    case Opcode::set_attr:
+    case Opcode::warn:
+      return {2, 0};
+    case Opcode::list_construct:
+    case Opcode::named_tuple_construct:
+    case Opcode::dict_construct:
+    case Opcode::interface_call:
+      return {kN, 1};
+    case Opcode::tuple_construct:
+      return {kX, 1};
+    case Opcode::list_unpack:
+      return {1, kX};
+    case Opcode::dict_index:
+      return {2, 1};
+    case Opcode::to_list:
+      return {3, 1};
+    default:  // jumps, and calls of operators, of which StackOperator says it
+      return {};
+  }
+}
+constexpr size_t kOpcodeCount = static_cast<size_t>(Opcode::to_list) + 1;
+constexpr std::array<StackEffect, kOpcodeCount> kEffects = [] {
+  std::array<StackEffect, kOpcodeCount> all;
+  for (size_t i = 0; i < kOpcodeCount; ++i) all[i] = effect_of(static_cast<Opcode>(i));
+  return all;
+}();
+
+// Is this an operator that meant something else in archives of this version?
+bool is_upgraded(const Op& op, int version) {
+  for (const UpgradedOperator& u : upgraded_operators()) {
+    if (u.name != op.info.name || version > u.last_version) continue;
+    std::string names;
+    for (size_t i = 0; i < OpShape(op).arguments; ++i) (names += i == 0 ? "" : ",") += OpArgument(op, i).name;
+    if (u.arguments == names) return true;
+  }
+  return false;
+}
+
+// Reads the tables of one method after the other, and verifies them.
+class ProgramReader {
+ public:
+  ProgramReader(const std::string& file, int archive_version, ArchiveTypes& types, StackProgram& program)
+      : file_(file), archive_version_(archive_version), types_(types), program_(program) {}
+
+  void read(const Value& pickle) {
+    place_ = "it";
+    const std::vector<Value>& items = tuple(pickle, "bytecode");
+    const int64_t version = !items.empty() && items[0].is_int() ? items[0].to_int() : 3;  // the first ones did not say
+    if (version < kOldestBytecode || version > kNewestBytecode) {
+      fail("{}: bytecode.pkl: bytecode of version {} cannot be read, versions {} to {} can", file_, version,
+           kOldestBytecode, kNewestBytecode);
+    }
+    counts_arguments_ = version > 5;
+    if (items.size() - 1 > kMostMethods) wrong("there are more than {} methods", {kMostMethods});
+    program_.methods.resize(items.size() - 1);
+    for (size_t i = 1; i < items.size(); ++i) read_method(items[i], program_.methods[i - 1]);
+    if (!complaints_.empty())
+      fail_as(ErrorKind::not_implemented, "{}: bytecode.pkl: operators that it needs are missing: {}", file_,
+              complaints_);
+    for (size_t i = 0; i < program_.methods.size(); ++i) verify(program_.methods[i]);
+  }
+
+ private:
+  // ---- tables ----
+  [[noreturn]] void wrong(std::string_view what, std::initializer_list<ErrorArg> args = {}) const {
+    fail("{}: bytecode.pkl: {}: {}", file_, place_, format_message(what, args));
+  }
+  const std::vector<Value>& tuple(const Value& v, const char* what, size_t size = SIZE_MAX) const {
+    if (!v.is_tuple()) wrong("{} is {}, not a tuple", {what, tag_name(v.tag())});
+    const std::vector<Value>& items = v.to_tuple().items;
+    if (size != SIZE_MAX && items.size() != size) wrong("{} has {} items, not {}", {what, items.size(), size});
+    return items;
+  }
+  const std::string& text(const Value& v, const char* what) const {
+    if (!v.is_string()) wrong("{} is {}, not a text", {what, tag_name(v.tag())});
+    return v.to_string_ref();
+  }
+  int64_t number(const Value& v, const char* what, int64_t low, int64_t high) const {
+    if (!v.is_int()) wrong("{} is {}, not an int", {what, tag_name(v.tag())});
+    if (v.to_int() < low || v.to_int() > high) wrong("{} is {}, not in {} to {}", {what, v.to_int(), low, high});
+    return v.to_int();
+  }
+  // Field `index` of a table of (name, value), which must be called so.
+  const Value& field(const std::vector<Value>& table, size_t index, const char* name) const {
+    if (index >= table.size()) wrong("there is no '{}': the table ends after {} fields", {name, table.size()});
+    const std::vector<Value>& pair = tuple(table[index], name, 2);
+    if (const std::string& found = text(pair[0], "a field's name"); found != name)
+      wrong("field {} is '{}', not '{}'", {index, found, name});
+    return pair[1];
+  }
+  const std::vector<Value>& rows(const std::vector<Value>& table, size_t index, const char* name) const {
+    return tuple(field(table, index, name), name);
+  }
+
+  void read_method(const Value& v, StackMethod& m) {
+    place_ = "a method";
+    const std::vector<Value>& parts = tuple(v, "it", 3);
+    m.name = text(parts[0], "its name");
+    place_ = format_message("method '{}'", {m.name});
+    const size_t dot = m.name.rfind('.');
+    if (dot == m.name.npos) wrong("its name names no class");
+    m.self = types_.find_class(std::string_view(m.name).substr(0, dot));
+    if (program_.find(m.self, m.short_name()) != &m) wrong("it is there twice");
+    promoted_.fill(-1);
+    const std::vector<Value>& code = tuple(parts[1], "the code table");
+    for (const Value& o : rows(code, 1, "operators")) read_operator(o, m);
+    for (const Value& i : rows(code, 0, "instructions")) read_instruction(i, m);
+    m.constants = rows(code, 2, "constants");
+    type_texts_ = &rows(code, 3, "types");
+    m.types.resize(type_texts_->size());
+    m.registers = static_cast<uint32_t>(number(field(code, 4, "register_size"), "register_size", 0, kMaxRegisters));
+    const std::vector<Value>& schema = tuple(parts[2], "the schema table", 2);
+    read_arguments(rows(schema, 0, "arguments"), m.arguments);
+    std::vector<StackArgument> results;
+    read_arguments(rows(schema, 1, "returns"), results);
+    if (results.size() != 1) wrong("it has {} results, not one", {results.size()});
+    m.result = results[0].type;
+    if (m.code.empty()) wrong("it has no instructions");
+    for (at_ = 0; at_ < m.code.size(); ++at_) check_operands(m, m.code[at_]);
+  }
+
+  void read_arguments(const std::vector<Value>& rows, std::vector<StackArgument>& arguments) const {
+    if (rows.size() > static_cast<size_t>(kMaxArguments))
+      wrong("there are {} arguments, at most {} are possible", {rows.size(), kMaxArguments});
+    for (const Value& row : rows) {
+      const std::vector<Value>& parts = tuple(row, "an argument", 3);
+      StackArgument& a = arguments.emplace_back();
+      a.name = text(field(parts, 0, "name"), "an argument's name");
+      try {
+        a.type = types_.parse(text(field(parts, 1, "type"), "an argument's type"), true);
+      } catch (const Error& e) {
+        wrong("argument '{}': {}", {a.name, e.message()});
+      }
+      a.default_value = field(parts, 2, "default_value");
+      // None is both no default and the default None; only an optional argument can have that.
+      a.has_default = !a.default_value.is_none() || a.type->is(TypeKind::optional);
+    }
+  }
+
+  void read_instruction(const Value& v, StackMethod& m) {
+    const std::vector<Value>& parts = tuple(v, "an instruction", 3);
+    const std::string& name = text(parts[0], "an opcode");
+    const std::optional<Opcode> op = opcode_by_name(name);
+    if (!op) wrong("instruction {}: there is no opcode '{}' in the bytecode of lite archives", {m.code.size(), name});
+    Instruction i{*op, static_cast<int32_t>(number(parts[1], "X of an instruction", INT32_MIN, INT32_MAX)),
+                  static_cast<uint16_t>(number(parts[2], "N of an instruction", 0, UINT16_MAX))};
+    // Operators that have an opcode of their own are called as all others.
+    if (const std::string_view called = opcode_operator(i.op); !called.empty() && i.op != Opcode::dict_index) {
+      int32_t& known = promoted_[static_cast<size_t>(i.op)];
+      if (known < 0) {
+        known = static_cast<int32_t>(m.operators.size());
+        find_operator(m, std::string(called), find_op(called), -1);
+      }
+      const bool counts = i.op == Opcode::format;
+      i = {counts ? Opcode::opn : Opcode::op, known,
+           static_cast<uint16_t>(counts ? std::clamp<int64_t>(i.x, 0, kMaxStack) : 0)};
+    }
+    m.code.push_back(i);
+  }
+
+  // ---- operators ----
+  // Until version 5 every argument is pushed, and nothing says how many.
+  void read_operator(const Value& v, StackMethod& m) {
+    const std::vector<Value>& parts = tuple(v, "an operator", counts_arguments_ ? 3 : 2);
+    const std::string& name = text(parts[0], "an operator's name");
+    const std::string& overload = text(parts[1], "an operator's overload");
+    const int64_t pushed = counts_arguments_ ? number(parts[2], "a number of arguments", -1, kMaxArguments) : -1;
+    find_operator(m, overload.empty() ? name : name + "." + overload, find_op(name, overload), pushed);
+  }
+
+  void find_operator(StackMethod& m, std::string name, const Op* op, int64_t pushed) {
+    StackOperator& o = m.operators.emplace_back();
+    o.name = std::move(name);
+    o.op = op;
+    if (o.name == "prim::TupleUnpack") return set_kind(o, StackOperator::Kind::tuple_unpack);
+    if (o.name == "prim::Uninitialized") return set_kind(o, StackOperator::Kind::uninitialized);
+    if (o.name == "prim::RaiseException") return set_kind(o, StackOperator::Kind::raise);
+    if (!op && allows_missing) {
+      set_kind(o, StackOperator::Kind::missing);
+      std::vector<std::string>& all = program_.missing;
+      if (std::find(all.begin(), all.end(), o.name) == all.end()) all.push_back(o.name);
+      return;
+    }
+    if (!op) return complain(o, "does not exist");
+    if (is_hidden(*op)) return complain(o, kHidden);
+    const OpShape shape(*op);
+    if (shape.is_varret) return complain(o, "has any number of results");
+    if (is_upgraded(*op, archive_version_))
+      return complain(o,
+                      format_message("meant something else in archives of version {}, which only the front end knows",
+                                     {archive_version_}));
+    o.is_vararg = shape.is_vararg;
+    o.arguments = shape.arguments;
+    o.results = shape.returns;
+    o.out = shape.out;
+    o.pushed = pushed < 0 || o.is_vararg ? shape.arguments : static_cast<uint16_t>(pushed);
+    if (o.pushed > o.arguments || o.pushed < o.out)
+      return complain(o, format_message("takes {} arguments, not {}", {o.arguments, o.pushed}));
+    for (int i = o.pushed - o.out; i < o.arguments - o.out; ++i) {
+      const OpArgument a(*op, static_cast<size_t>(i));
+      if (!a.has_default()) return complain(o, format_message("has no default for '{}'", {a.name}));
+      o.defaults.push_back(a.default_value());
+    }
+  }
+  static void set_kind(StackOperator& o, StackOperator::Kind kind) { o.kind = kind; }
+
+  // All that is wrong with operators is told at once, each once.
+  void complain(const StackOperator& o, std::string_view why) {
+    const std::string text = format_message("{} ({})", {o.name, why});
+    if (++complaint_count_ > kMostComplaints || complaints_.find(text) != complaints_.npos) return;
+    (complaints_ += complaints_.empty() ? "" : ", ") += text;
+  }
+
+  // ---- the verifier ----
+  [[noreturn]] void wrong_code(const StackMethod& m, std::string_view what,
+                               std::initializer_list<ErrorArg> args = {}) const {
+    fail("{}: bytecode.pkl: method '{}': instruction {}: {}: {}", file_, m.name, at_, opcode_name(m.code[at_].op),
+         format_message(what, args));
+  }
+  void in_range(const StackMethod& m, const char* what, int64_t index, int64_t count, size_t size) const {
+    if (index < 0 || index + count > static_cast<int64_t>(size))
+      wrong_code(m, "there is no {} {}: the method has {}", {what, count > 1 ? index + count - 1 : index, size});
+  }
+  void at_most(const StackMethod& m, int64_t count, int64_t most) const {
+    if (count < 0 || count > most) wrong_code(m, "the count {} is not in 0 to {}", {count, most});
+  }
+
+  void check_operands(StackMethod& m, const Instruction& i) {
+    switch (opcode_operands(i.op)[0]) {
+      case 'r':  // counted from 1
+        in_range(m, "register", int64_t{i.x} - 1, 1, m.registers);
+        break;
+      case 'R':
+        in_range(m, "register", int64_t{i.x} - 1, i.n, m.registers);
+        break;
+      case 'c':
+        in_range(m, "constant", i.x, 1, m.constants.size());
+        break;
+      case 'o':
+        in_range(m, "operator", i.x, 1, m.operators.size());
+        break;
+      case 't':
+        in_range(m, "type", i.x, 1, m.types.size());
+        break;
+      case 'T':
+        in_range(m, "type", i.x, i.n, m.types.size());
+        break;
+      case 'j':
+        in_range(m, "instruction", static_cast<int64_t>(at_) + i.x, 1, m.code.size());
+        break;
+      case 's':
+        at_most(m, i.x, kMaxSlot);
+        break;
+      case 'n':
+        at_most(m, i.x, kMaxStack);
+        break;
+      default:
+        break;
+    }
+    check_special(m, i);
+  }
+
+  void check_special(StackMethod& m, const Instruction& i) {
+    switch (i.op) {
+      case Opcode::loop:
+        if (i.n < 2) wrong_code(m, "N is {}, a loop keeps at least two values", {i.n});
+        return;
+      case Opcode::list_construct:
+        need_type(m, i.x, TypeKind::list);
+        return;
+      case Opcode::dict_construct:
+        if (i.n % 2) wrong_code(m, "{} values are no pairs of keys and values", {i.n});
+        need_type(m, i.x, TypeKind::dict);
+        return;
+      case Opcode::named_tuple_construct:
+        if (need_type(m, i.x, TypeKind::tuple)->contained().size() != i.n)
+          wrong_code(m, "a {} has not {} fields", {m.types[static_cast<size_t>(i.x)]->name(), i.n});
+        return;
+      case Opcode::create_object:
+        if (!is_custom_class(need_type(m, i.x, TypeKind::class_)))
+          wrong_code(m, "script classes are not supported in lite archives: '{}'",
+                     {m.types[static_cast<size_t>(i.x)]->name()});
+        return;
+      case Opcode::isinstance:
+        for (int32_t k = 0; k < i.n; ++k) need_type(m, i.x + k, TypeKind::any);
+        return;
+      case Opcode::tuple_slice:
+        return at_most(m, i.n, kMaxStack);
+      case Opcode::interface_call:
+        if (!m.constants[static_cast<size_t>(i.x)].is_string()) wrong_code(m, "constant {} is no method's name", {i.x});
+        if (i.n < 1) wrong_code(m, "a call without the object");
+        return;
+      case Opcode::op:
+      case Opcode::opn:
+        return check_count(m, i);
+      default:
+        return;
+    }
+  }
+  void check_count(const StackMethod& m, const Instruction& i) const {
+    const StackOperator& o = m.operators[static_cast<size_t>(i.x)];
+    if (i.op != Opcode::opn || o.kind != StackOperator::Kind::op || !o.op) return;
+    if (o.is_vararg ? i.n < o.arguments : i.n != o.pushed)
+      wrong_code(m, "{} takes {}{} arguments here, got {}", {o.name, o.is_vararg ? "at least " : "", o.pushed, i.n});
+  }
+  TypePtr need_type(StackMethod& m, int32_t index, TypeKind kind) {
+    TypePtr& type = m.types[static_cast<size_t>(index)];
+    if (!type) {
+      const std::string& said = text((*type_texts_)[static_cast<size_t>(index)], "a type");
+      try {
+        type = types_.parse(said);
+      } catch (const Error& e) {
+        wrong_code(m, "{}", {e.message()});
+      }
+    }
+    if (kind != TypeKind::any && !type->is(kind)) wrong_code(m, "'{}' is no type for it", {type->annotation()});
+    return type;
+  }
+
+  // Abstract interpretation, which follows how many values are on the stack.
+  void verify(StackMethod& m) {
+    depths_.assign(m.code.size(), -1);
+    work_.clear();
+    most_ = 1;
+    at_ = 0;
+    reach(m, 0, static_cast<int64_t>(m.arguments.size()));
+    while (!work_.empty()) {
+      at_ = work_.back();
+      work_.pop_back();
+      step(m);
+    }
+    m.frame = m.registers + static_cast<uint32_t>(most_);
+  }
+
+  void reach(const StackMethod& m, size_t at, int64_t depth) {
+    if (at >= m.code.size()) wrong_code(m, "the code ends without RET");
+    int32_t& known = depths_[at];
+    if (known < 0) {
+      known = static_cast<int32_t>(depth);
+      work_.push_back(at);
+    } else if (known != depth) {
+      wrong_code(m, "it leaves {} values on the stack for instruction {}, which others reach with {}",
+                 {depth, at, known});
+    }
+    most_ = std::max(most_, depth);
+  }
+
+  void step(StackMethod& m) {
+    const Instruction& i = m.code[at_];
+    const int64_t depth = depths_[at_];
+    if (i.op == Opcode::ret && depth != 1) wrong_code(m, "it returns one value, the stack has {}", {depth});
+    int64_t pops = 0, pushes = 0, most = 0;  // `most` beside the values below those that it takes
+    bool ends = i.op == Opcode::ret || i.op == Opcode::raise;
+    if (i.op == Opcode::op || i.op == Opcode::opn) {
+      call_effect(m, i, pops, pushes, most, ends);
+    } else {
+      const StackEffect e = kEffects[static_cast<size_t>(i.op)];
+      const auto count = [&](uint8_t said) { return said == kN ? i.n : said == kX ? i.x : int64_t{said}; };
+      pops = i.op == Opcode::loop ? i.n + 1 : count(e.pops);
+      pushes = i.op == Opcode::loop ? pops : count(e.pushes);
+    }
+    if (depth < pops) wrong_code(m, "it takes {} values from a stack of {}", {pops, depth});
+    const int64_t after = depth - pops + pushes;
+    most_ = std::max(most_, depth - pops + std::max(most, pushes));
+    if (most_ > kMaxStack) wrong_code(m, "more than {} values are on the stack", {kMaxStack});
+    if (ends) return;
+    const size_t target = at_ + static_cast<size_t>(int64_t{i.x});
+    if (i.op == Opcode::jmp) return reach(m, target, after);
+    if (i.op == Opcode::jf) reach(m, target, after);
+    if (i.op == Opcode::loop) reach(m, target, after - 3);
+    reach(m, at_ + 1, after);
+  }
+
+  void call_effect(const StackMethod& m, const Instruction& i, int64_t& pops, int64_t& pushes, int64_t& most,
+                   bool& ends) const {
+    const StackOperator& o = m.operators[static_cast<size_t>(i.x)];
+    switch (o.kind) {
+      case StackOperator::Kind::op:
+        pops = o.is_vararg && i.op == Opcode::opn ? i.n : o.pushed;
+        pushes = o.results;
+        most = std::max<int64_t>(pops, o.arguments + 1) + o.results;  // one more: the tuple of further arguments
+        return;
+      case StackOperator::Kind::tuple_unpack: {  // its items are always stored at once, or it has one
+        pops = 1;
+        const bool stored = at_ + 1 < m.code.size() && m.code[at_ + 1].op == Opcode::storen;
+        pushes = stored ? m.code[at_ + 1].n : 1;
+        return;
+      }
+      case StackOperator::Kind::uninitialized:
+        pushes = 1;
+        return;
+      case StackOperator::Kind::raise:
+        pops = 1;
+        [[fallthrough]];
+      case StackOperator::Kind::missing:
+        ends = true;
+        return;
+    }
+  }
+
+  const std::string& file_;
+  const int archive_version_;
+  ArchiveTypes& types_;
+  StackProgram& program_;
+  bool counts_arguments_ = false;
+  std::string place_;  // for messages
+  const std::vector<Value>* type_texts_ = nullptr;
+  std::string complaints_;
+  size_t complaint_count_ = 0;
+  std::array<int32_t, kOpcodeCount> promoted_;  // the operator of an opcode of the method that is read; -1: none yet
+  size_t at_ = 0;
+  std::vector<int32_t> depths_;  // of the stack before each instruction; -1: it is not reached
+  std::vector<size_t> work_;
+  int64_t most_ = 0;
+};
+
+}  // namespace
+
+std::string StackMethod::signature(size_t from) const {
+  std::string out(short_name());
+  out += '(';
+  for (size_t i = from; i < arguments.size(); ++i) {
+    if (i > from) out += ", ";
+    ((out += arguments[i].type->to_string()) += ' ') += arguments[i].name;
+    if (arguments[i].has_default) out += "=...";
+  }
+  return (out += ") -> ") += result->to_string();
+}
+
+StackMethod* StackProgram::find(TypePtr self, std::string_view short_name) {
+  const auto found = std::find_if(methods.begin(), methods.end(),
+                                  [&](const StackMethod& m) { return m.self == self && m.short_name() == short_name; });
+  return found == methods.end() ? nullptr : &*found;
+}
+
+void read_program(const Value& pickle, const std::string& file, int archive_version, ArchiveTypes& types,
+                  StackProgram& program) {
+  ProgramReader(file, archive_version, types, program).read(pickle);
+}
+
+}  // namespace sconce::lite
