@@ -37,7 +37,9 @@ T narrowed(W v) {
   else if constexpr (std::is_same_v<T, Float8E5M2>)
     return to_float8_e5m2(static_cast<float>(v));
   else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_floating_point_v<W>)
-    return static_cast<T>(numbers::to_integer<std::conditional_t<sizeof(T) < 8, int32_t, int64_t>>(v));
+    // Through 32 bits, as x86-64 converts, where those hold all of T.
+    return static_cast<T>(
+        numbers::to_integer<std::conditional_t<(sizeof(T) < 4 || std::is_same_v<T, int32_t>), int32_t, int64_t>>(v));
   else
     return static_cast<T>(v);
 }
