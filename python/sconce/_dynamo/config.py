@@ -10,7 +10,8 @@ import types
 from .. import _sconce
 
 _DEFAULTS = {"recompile_limit": 8, "accumulated_recompile_limit": 256, "fail_on_recompile_limit_hit": False,
-             "automatic_dynamic_shapes": True, "assume_static_by_default": True, "capture_without_tensors": False}
+             "automatic_dynamic_shapes": True, "assume_static_by_default": True, "capture_without_tensors": False,
+             "capture_every_round": False}
 _ALWAYS_SO = {"capture_scalar_outputs": True, "capture_func_transforms": True, "guard_nn_modules": True,
               "inline_inbuilt_nn_modules": True, "trace_numpy": True, "skip_nnmodule_hook_guards": False, "suppress_errors": False,
               "verbose": False, "allow_unspec_int_on_nn_module": True, "nested_graph_breaks": True}
@@ -23,7 +24,8 @@ _values = dict(_DEFAULTS)
 def _apply():
     _sconce._capture_configure(_values["recompile_limit"], _values["accumulated_recompile_limit"],
                                _values["fail_on_recompile_limit_hit"], _values["automatic_dynamic_shapes"],
-                               _values["assume_static_by_default"], _values["capture_without_tensors"])
+                               _values["assume_static_by_default"], _values["capture_without_tensors"],
+                               _values["capture_every_round"])
 
 
 def _name(name):

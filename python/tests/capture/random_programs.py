@@ -1,6 +1,6 @@
 """Random programs over containers, closures, exceptions and tensors: compiled they give what they give eagerly.
 
-    python3 random_programs.py [--count N] [--seed N] [--show]
+    python3 random_programs.py [--count N] [--seed N] [--show] [--every-round]
 
 A program is a function of statements from a small grammar, made from its seed; it is called five times, with other arguments and
 numbers that change from call to call. One that differs is made smaller, statement by statement, and printed.
@@ -420,8 +420,10 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", action="store_true")
+    parser.add_argument("--every-round", action="store_true", help="capture loops with breaks in them round by round")
     parser.add_argument("--stop-after", type=int, default=20, help="failures")
     options = parser.parse_args()
+    sconce._dynamo.config.capture_every_round = options.every_round
     failures = 0
     for seed in range(options.seed, options.seed + options.count):
         if found := check(seed, show=options.show):

@@ -54,6 +54,8 @@ class RandomFindings(unittest.TestCase):
         for why, statements in FINDINGS.items():
             with self.subTest(why), contextlib.redirect_stdout(io.StringIO()):
                 self.assertEqual(random_programs.differs(statements, sconce.compile), "")
+                with sconce._dynamo.config.patch(capture_every_round=True):
+                    self.assertEqual(random_programs.differs(statements, sconce.compile), "")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,11 @@ class RandomPrograms(unittest.TestCase):
             found = [text for seed in range(COUNT) if (text := random_programs.check(seed))]
         self.assertEqual(found, [])
 
+    def test_every_round_captured(self):
+        with contextlib.redirect_stdout(io.StringIO()), sconce._dynamo.config.patch(capture_every_round=True):
+            found = [text for seed in range(1000, 1000 + COUNT // 2) if (text := random_programs.check(seed))]
+        self.assertEqual(found, [])
+
     def test_a_difference_is_seen_and_made_small(self):
         def wrong(function):
             def call(x, y, n, items, table, obj):

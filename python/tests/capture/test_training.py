@@ -601,6 +601,55 @@ class TrainingTest(unittest.TestCase):
         self.assertIn("backward", graphs[0].code)
         self.assertIn("step", graphs[0].code)
 
+    def test_buffers_made_inside(self):
+        def made(x):
+            shared, own = nn.Buffer(x), nn.Buffer(x * 2, persistent=False)
+            shared.add_(1)
+            return shared, own, type(own), isinstance(shared, nn.Buffer), shared.persistent, own.persistent, shared + own, x
+
+        def without_history(x):
+            y = x * 3
+            buffer = nn.Buffer(y)
+            (y * 2).sum().backward()
+            return buffer.requires_grad, buffer.grad_fn, buffer, x.grad
+
+        class Keeping(nn.Module):
+            def forward(self, x):
+                self.kept = nn.Buffer(x + 1)
+                return self.kept * 2, list(self.state_dict())
+
+        for f, arg in ((made, sconce.ones(2)), (without_history, sconce.ones(2, requires_grad=True)), (Keeping(), sconce.ones(2))):
+            a, b = copy.deepcopy(arg), copy.deepcopy(arg)
+            self.assertEqual(str(sconce.compile(f, fullgraph=True)(a)), str(f(b)))
+        x = sconce.ones(2)
+        shared = sconce.compile(made)(x)[0]
+        self.assertIs(type(shared), nn.Buffer)
+        shared.mul_(5)
+        self.assertEqual(x.tolist(), [10, 10])
+
+    def test_buffer_at_a_break(self):
+        def f(x):
+            buffer = nn.Buffer(x + 1)
+            sconce._dynamo.graph_break()
+            return buffer, [buffer, buffer * 2]
+        found = sconce.compile(f)(sconce.ones(2))
+        self.assertIs(type(found[0]), nn.Buffer)
+        self.assertIs(found[0], found[1][0])
+        self.assertEqual(str(found), str(f(sconce.ones(2))))
+
+    def test_hook_on_a_leaf_registered_inside(self):
+        def f(x):
+            w.register_hook(lambda g: g * 2)
+            y = (w * x).sum()
+            y.backward()
+            return y.detach(), w.grad.clone()
+        for compiled in (f, sconce.compile(f)):
+            w = sconce.ones(2, requires_grad=True)
+            found = [str(compiled(sconce.ones(2))) for _ in range(3)]
+            if compiled is f:
+                expected = found
+        self.assertEqual(found, expected)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -71,9 +71,9 @@ CodeCache& cache_in(PyObject* object) { return *of(object).cache; }
 
 Owned HookedCode::enter(PyFunctionObject* function, PyObject* const* locals) {
   const std::shared_ptr<const CompileConfig> config = current_config();
+  if (!config || is_evaluating() || FunctionModes::any() || settings().stance == Stance::force_eager) return {};
   // What a graph calls as it is (steps of the library's optimisers) has nothing inside to capture.
   if (known_of(reinterpret_cast<PyObject*>(function)).treatment == Treatment::handler) return {};
-  if (!config || is_evaluating() || FunctionModes::any() || settings().stance == Stance::force_eager) return {};
   CodeCache* cache = nullptr;
   for (const auto& [known, object] : caches_)
     if (known == config) cache = &cache_in(object.get());

@@ -224,6 +224,7 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
   };
   options.resume = [&](PyObject* resumed) { return make_compiled(resumed, config_); };
   options.resume_code = [](PyObject* code) { expect_frames(reinterpret_cast<PyCodeObject*>(code)); };
+  options.every_round = s.every_round;
   options.everything = s.without_tensors || config_->fullgraph;
   options.code_always = need_code_;
   const auto arguments = static_cast<size_t>(code_->co_argcount + code_->co_kwonlyargcount) +

@@ -347,18 +347,21 @@ PyObject* set_stance(PyObject*, PyObject* args) {
   });
 }
 
-// _capture_configure(recompile_limit, accumulated limit, fail on limit, automatic dynamic, assume static, without tensors)
+// _capture_configure(recompile_limit, accumulated limit, fail on limit, automatic dynamic, assume static, without tensors,
+// every round)
 PyObject* configure(PyObject*, PyObject* args) {
   Settings& s = settings();
   long long limit = 0, accumulated = 0;
-  int fail = 0, automatic = 0, assume = 0, without = 0;
-  if (!PyArg_ParseTuple(args, "LLpppp", &limit, &accumulated, &fail, &automatic, &assume, &without)) return nullptr;
+  int fail = 0, automatic = 0, assume = 0, without = 0, every_round = 0;
+  if (!PyArg_ParseTuple(args, "LLppppp", &limit, &accumulated, &fail, &automatic, &assume, &without, &every_round))
+    return nullptr;
   s.recompile_limit = limit;
   s.accumulated_limit = accumulated;
   s.fail_on_limit = fail != 0;
   s.automatic_dynamic_sizes = automatic != 0;
   s.assume_static = assume != 0;
   s.without_tensors = without != 0;
+  s.every_round = every_round != 0;
   Py_RETURN_NONE;
 }
 

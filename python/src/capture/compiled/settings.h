@@ -35,6 +35,7 @@ struct Settings {
   bool automatic_dynamic_sizes = true;  // dynamic=None looks at the sizes seen
   bool assume_static = true;            // dynamic=None: sizes are fixed at first
   bool without_tensors = false;         // code is made for functions that meet no tensor, too
+  bool every_round = false;             // loops with a break in them are captured whatever their rounds are worth
   // Called with (event, dict) for compilations, recompilations, limits; null: nobody asks.
   Owned observer;
   bool observer_reads_guards = false;  // otherwise nobody writes them down

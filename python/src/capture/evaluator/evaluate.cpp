@@ -254,7 +254,7 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     if (stop_at >= 0 && out.step >= stop_at) break;  // nothing earlier to break at
     // What stands at the first break may keep it from being there: the reason is the first one all the same.
     if (stop_at < 0) reason = out.shown;
-    if (stop_at < 0 && !out.raised) loop = std::move(out.loop);
+    if (stop_at < 0 && !out.raised && !options.every_round) loop = std::move(out.loop);
     if (stop_at < 0 || out.raised) counted = !out.raised;
     if (stop_at < 0 && !out.recorded && place_of(out.shown) == again) counted = false;
     stop_at = out.step;

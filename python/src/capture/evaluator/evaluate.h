@@ -30,6 +30,7 @@ struct EvaluateOptions {
   std::function<Owned(PyObject* function)> resume;
   // Told of the code of resume functions that the emitted code makes itself, as they have closures; none: nobody is.
   std::function<void(PyObject* code)> resume_code;
+  bool every_round = false;  // Note [Breaks in loops]: as if all were worth it
   bool everything = true;    // false: functions that meet no tensor are left as they are (interest.h)
   bool code_always = false;  // code beside a result that needs none
   int64_t break_at = -1;     // for tests: breaks in front of the instruction of this number, counted from the start

@@ -217,6 +217,25 @@ Owned register_hook(Evaluator& e, PyObject* callable, Arguments& args) {
   return handle;
 }
 
+// _make_subclass(class, data, requires_grad=False), of nn.Buffer. A parameter is a leaf of its own, which no graph makes; and
+// a class with a __torch_function__ has a say in operators.
+Owned make_subclass(Evaluator& e, PyObject*, Arguments& args) {
+  static PyObject* const none_has_a_say = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "_disabled_torch_function_impl")).give();
+  }();
+  static PyObject* const torch_function = interned("__torch_function__");
+  const bool fits = args.named() == 0 && args.values.size() >= 2 && args.values.size() <= 3 && PyType_Check(args[0]) &&
+                    e.recorder.is_fake(args[1]) && is_tensor(args[1]) &&
+                    (args.values.size() == 2 || args[2] == Py_False);
+  if (!fits) break_here(Reason::unknown_callable, "sconce._sconce._make_subclass");
+  auto* type = reinterpret_cast<PyTypeObject*>(args[0]);
+  e.origins.guard_identity(args[0]);
+  if (!PyType_IsSubtype(type, &tensor_type) || e.origins.class_find(type, torch_function) != none_has_a_say)
+    break_here(Reason::unknown_callable, "sconce._sconce._make_subclass");
+  return e.recorder.as_class(type, args[1]);
+}
+
 // transforms._reaches_others(tensor, own): the histories of fakes are those of the tensors they stand for.
 Owned ask_history(Evaluator& e, PyObject* callable, Arguments& args) {
   for (Owned& value : args.values)
@@ -279,6 +298,7 @@ void add_training_calls() {
   };
   add("sconce._sconce", "Tensor.backward", differentiate);
   add("sconce._sconce", "Tensor.register_hook", register_hook);
+  add("sconce._sconce", "_make_subclass", make_subclass);
   add("sconce._sconce", "_backward", differentiate);
   add("sconce._sconce", "_gradients", differentiate);
   add("sconce.optim.optimizer", "_LibraryOptimizer.step", optimizer_step);

@@ -221,6 +221,17 @@ Owned GraphRecorder::call_ours(PyObject* target, std::span<PyObject* const> args
   }
 }
 
+Owned GraphRecorder::as_class(PyTypeObject* type, PyObject* fake) {
+  if (torch_) throw NotRecordable{"a subclass of PyTorch's tensors"};
+  failure_.reset();
+  try {
+    return wrap_as(type, tensor_of(fake).detach());
+  } catch (const Error& error) {
+    if (failure_) throw *std::exchange(failure_, std::nullopt);
+    throw NotRecordable{error.what()};
+  }
+}
+
 std::optional<NotRecordable> GraphRecorder::explain_failure() {
   if (!PyErr_Occurred()) return std::nullopt;
   std::optional<NotRecordable> why = std::exchange(failure_, std::nullopt);

@@ -34,6 +34,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   SourceId source_of(PyObject* fake) const override;
   PyObject* original(PyObject* fake) const override;
   Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
+  Owned as_class(PyTypeObject* type, PyObject* fake) override;
   Owned element(PyObject* fake) override;
   uint64_t stamp(PyObject* fake) const override;
   bool is_operator(PyObject* target) const override;

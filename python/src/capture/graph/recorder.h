@@ -47,6 +47,8 @@ class Recorder {
   // Calls an operator of the library: a function, a method descriptor of Tensor with self first, or a slot wrapper.
   // Throws PythonError with what the call raised (shapes that do not fit), or NotRecordable.
   virtual Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) = 0;
+  // The same memory without a history, as an object of a subclass of Tensor. Throws as call() does.
+  virtual Owned as_class(PyTypeObject* type, PyObject* fake) = 0;
   // The element of a tensor that has one, a float or int, as a number that operators of the graph may take.
   virtual Owned element(PyObject* fake) = 0;
   // Changes when the graph has written to the tensor.
