@@ -5,6 +5,7 @@
 
 import copy
 import gc
+import itertools
 import pickle
 import resource
 import sys
@@ -69,7 +70,14 @@ def paths():
         except RuntimeError:
             pass
 
-    return {"add": lambda: torch.add(a, b), "plus": lambda: a + b, "plus number": lambda: a + 1.0, "in place": lambda: a.mul_(1.0),
+    numbers = itertools.count()
+
+    def compiled():  # and dropped, with what goes on behind its break
+        names = {"torch": torch}
+        exec(f"def f(x):\n    y = x * {next(numbers)}\n    torch._dynamo.graph_break()\n    return y + 1", names)
+        torch.compile(names["f"])(a)
+
+    return {"compiled": compiled, "add": lambda: torch.add(a, b), "plus": lambda: a + b, "plus number": lambda: a + 1.0, "in place": lambda: a.mul_(1.0),
             "keyword": lambda: torch.sum(a, dim=0), "binder": lambda: torch.addcmul(a, b, b, value=2), "list": lambda: torch.cat([a, b]),
             "several results": lambda: a.sort(), "view": lambda: a.view(2, 4).t()[0], "index": lambda: a[0], "mask": lambda: a[a > 2],
             "assign": lambda: a.__setitem__(0, 1.0), "shape": lambda: a.shape + a.size(), "item": lambda: a[1].item(),
@@ -84,7 +92,7 @@ def paths():
 
 # Paths that cost more than a few microseconds.
 SLOW = {"attribute": 10, "hooks": 10, "custom": 10, "saved tensors": 10, "deepcopy": 5, "pickle": 10, "print": 10, "refused": 10, "subclass": 5,
-        "grad": 3, "backward": 3, "linear": 3}
+        "grad": 3, "backward": 3, "linear": 3, "compiled": 20}
 
 
 def resident():

@@ -69,6 +69,14 @@ Owned live_object(PyObject* reference) {
 // so to its entries of the cache.
 Owned interned_code(Owned code) {
   static auto& known = *new std::unordered_map<Py_hash_t, std::vector<Owned>>;  // weak references; never taken apart
+  static size_t most = 256;
+  if (known.size() > most) {  // those of functions that are gone
+    for (auto at = known.begin(); at != known.end();) {
+      std::erase_if(at->second, [](const Owned& reference) { return !live_object(reference.get()); });
+      at = at->second.empty() ? known.erase(at) : std::next(at);
+    }
+    most = std::max<size_t>(256, 2 * known.size());
+  }
   const Py_hash_t hash = PyObject_Hash(code.get());
   if (hash == -1) throw PythonError();
   std::vector<Owned>& all = known[hash];
