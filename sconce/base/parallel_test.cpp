@@ -12,6 +12,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/thread_limit.h"
 #include "sconce/base/workers_awake.h"
+#include "sconce/testing/sanitizers.h"
 
 namespace sconce {
 namespace {
@@ -183,7 +184,7 @@ TEST(Parallel, RefusesBadCounts) {
   EXPECT_EQ(num_threads(), 2);
 }
 
-#if !defined(__SANITIZE_THREAD__)
+#if !SCONCE_UNDER_TSAN
 TEST(Parallel, ForkedChildComputes) {
   Threads use(2);
   parallel_for(2, 1, [](int64_t, int64_t) {});

@@ -16,7 +16,9 @@
 #include <mutex>
 #include <vector>
 
-#ifdef __SANITIZE_ADDRESS__
+#include "sconce/testing/sanitizers.h"
+
+#if SCONCE_UNDER_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -162,7 +164,7 @@ void fiber_main() {
 
 void start_fiber(Machine& m, int i) {
   char* top = m.stacks + (i + 1) * kStackBytes;
-#ifdef __SANITIZE_ADDRESS__
+#if SCONCE_UNDER_ASAN
   // fiber_main does not return, so that AddressSanitizer still guards what the frames of the stack's last fiber had.
   __asan_unpoison_memory_region(top - kStackBytes, kStackBytes);
 #endif

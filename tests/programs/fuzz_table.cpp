@@ -8,6 +8,7 @@
 
 #include "sconce/testing/fuzz_table/guard_pages.h"
 #include "sconce/testing/fuzz_table/table_fuzzer.h"
+#include "sconce/testing/sanitizers.h"
 
 int main(int argc, char** argv) {
   using namespace sconce::testing;
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
     }
   }
   try {
-#ifndef __SANITIZE_ADDRESS__  // which sees the same in the memory of malloc
+#if !SCONCE_UNDER_ASAN  // which sees the same in the memory of malloc
     if (!use_guard_pages()) {
       std::fprintf(stderr, "sconce-fuzz-table: tensors were made before there were guard pages\n");
       return 2;

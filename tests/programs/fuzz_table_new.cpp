@@ -6,11 +6,12 @@
 
 #include "sconce/testing/fuzz_table/guard_pages.h"
 #include "sconce/testing/fuzz_table/table_fuzzer.h"
+#include "sconce/testing/sanitizers.h"
 
 namespace {
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
-#ifndef __SANITIZE_ADDRESS__
+#if !SCONCE_UNDER_ASAN
   using namespace sconce::testing;
   if (guard_new && bytes <= kLargestSlot) {
     if (void* p = guarded_allocate(bytes, alignment)) return p;

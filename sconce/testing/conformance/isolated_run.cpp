@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "sconce/base/error.h"
+#include "sconce/testing/process_time.h"
 
 namespace sconce::testing {
 
@@ -102,7 +103,18 @@ class Worker {
 
   bool is_busy() const { return busy_; }
   int fd() const { return results_; }
+  // When to look whether the step hangs.
   Clock::time_point deadline() const { return deadline_; }
+  // At the deadline: it has computed for the whole limit, or nothing since the last look. Others are slow on a busy
+  // machine, and looked at again later.
+  bool hangs() {
+    const double limit = std::chrono::duration<double>(run_.step_limit).count();
+    const double computed = processor_seconds(pid_) - computed_before_;
+    if (computed >= limit || computed < seen_ + 0.01) return true;
+    seen_ = computed;
+    deadline_ = Clock::now() + run_.step_limit;
+    return false;
+  }
   const Order& at() const { return at_; }
 
   void begin(Order order) {
@@ -187,7 +199,11 @@ class Worker {
     ::_exit(0);
   }
 
-  void restart_clock() { deadline_ = Clock::now() + run_.step_limit; }
+  void restart_clock() {
+    deadline_ = Clock::now() + run_.step_limit;
+    computed_before_ = processor_seconds(pid_);
+    seen_ = 0;
+  }
 
   void close_pipes() {
     if (orders_ >= 0) ::close(orders_);
@@ -202,6 +218,8 @@ class Worker {
   bool busy_ = false;
   Order at_{};
   Clock::time_point deadline_;
+  double computed_before_ = 0;  // of processor time, by steps before this one
+  double seen_ = 0;             // by this one, at the last look
 };
 
 // Writing to a worker that died must give an error, not end this process.
@@ -216,7 +234,7 @@ class IgnorePipeSignal {
 
 class Parent {
  public:
-  Parent(const std::vector<size_t>& steps, const IsolatedRun& run) : steps_(steps), run_(run) {
+  Parent(const std::vector<size_t>& steps, const IsolatedRun& run) : run_(run) {
     for (size_t job = steps.size(); job-- > 0;) {
       if (steps[job] > 0) orders_.push_back({job, 0});
     }
@@ -270,7 +288,7 @@ class Parent {
 
   void end_hanging_workers() {
     for (auto& worker : workers_) {
-      if (!worker->is_busy() || Clock::now() < worker->deadline()) continue;
+      if (!worker->is_busy() || Clock::now() < worker->deadline() || !worker->hangs()) continue;
       worker->kill();
       worker->reap();
       const double limit = std::chrono::duration<double>(run_.step_limit).count();
@@ -285,7 +303,6 @@ class Parent {
     if (worker.advance() && !alive) worker.begin(worker.at());
   }
 
-  const std::vector<size_t>& steps_;
   const IsolatedRun& run_;
   std::vector<Order> orders_;  // the next one is the last
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -16,7 +16,7 @@ namespace sconce::testing {
 
 struct IsolatedRun {
   int workers = 1;
-  std::chrono::milliseconds step_limit{60'000};
+  std::chrono::milliseconds step_limit{60'000};  // of processor time; a step that waits as long as that hangs, too
   // In the child: runs a step and returns its result as text. An exception ends the child like a crash.
   std::function<std::string(size_t job, size_t step)> run;
   // In the parent, once per step, in no particular order between jobs. `crash` is empty, or says how the child ended:

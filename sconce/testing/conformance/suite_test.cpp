@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -14,9 +15,19 @@
 #include "sconce/testing/conformance/case_builder.h"
 #include "sconce/testing/conformance/isolated_run.h"
 #include "sconce/testing/conformance/tracked_lists.h"
+#include "sconce/testing/sanitizers.h"
 
 namespace sconce::testing {
 namespace {
+
+// Computes a little and rests, as on a machine that others use: 0.2 seconds of processor time in a second.
+void dawdle() {
+  for (int i = 0; i < 12; ++i) {
+    for (const std::clock_t since = std::clock(); std::clock() - since < CLOCKS_PER_SEC / 64;) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  }
+}
 
 // testing_suite::act(Tensor self, str what) -> Tensor: returns self, or misbehaves as told.
 void act(const Op&, KeySet, Value* args, Value* returns) {
@@ -25,6 +36,7 @@ void act(const Op&, KeySet, Value* args, Value* returns) {
   if (what == "segfault") ::raise(SIGSEGV);
   if (what == "exit") ::_exit(3);
   if (what == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  if (what == "dawdle") dawdle();
   if (what == "throw") fail("act: told to throw");
   if (what == "write") args[0].to_tensor().data<float>()[0] = 9;
   returns[0] = args[0];
@@ -67,11 +79,19 @@ TEST(Suite, CrashesAndHangsAreFailuresOfTheirCase) {
   EXPECT_EQ(records[8].result.status, Status::passed) << "the worker was replaced";
   EXPECT_EQ(records[3].result.reason, "exited with status 3");
   EXPECT_EQ(records[1].result.reason, "died of SIGABRT");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SCONCE_UNDER_ASAN && !SCONCE_UNDER_TSAN
   EXPECT_EQ(records[2].result.reason, "died of SIGSEGV");
 #else
   EXPECT_EQ(records[2].result.status, Status::failed);
 #endif
+}
+
+TEST(Suite, SlownessIsNoHang) {
+  define_act();
+  SuiteOptions options;
+  options.time_limit = std::chrono::milliseconds(300);
+  const std::string path = two_tensors().write("[" + act_case("dawdle") + "]", "slow.safetensors");
+  EXPECT_EQ(run_file(path, options).at(0).result.status, Status::passed);
 }
 
 TEST(Suite, SkipsWhatCannotRunAndSaysWhy) {

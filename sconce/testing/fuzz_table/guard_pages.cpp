@@ -11,6 +11,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/memory/memory_source.h"
+#include "sconce/testing/sanitizers.h"
 
 namespace sconce::testing {
 
@@ -264,7 +265,7 @@ bool use_guard_pages() {
 }
 
 Ref<Storage> guarded_storage(size_t bytes, DType dtype, Placement placement) {
-#ifdef __SANITIZE_ADDRESS__  // which guards what malloc gives, on both sides
+#if SCONCE_UNDER_ASAN  // which guards what malloc gives, on both sides
   void* memory = std::malloc(bytes);
   return wrap_storage(memory, bytes, [](void* block) noexcept { std::free(block); }, memory);
 #endif

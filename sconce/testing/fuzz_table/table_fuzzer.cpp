@@ -38,6 +38,7 @@
 #include "sconce/testing/fuzz_table/guard_pages.h"
 #include "sconce/testing/fuzz_table/hostile_values.h"
 #include "sconce/testing/process_time.h"
+#include "sconce/testing/sanitizers.h"
 
 namespace sconce::testing {
 
@@ -46,7 +47,7 @@ thread_local bool guard_new = false;
 namespace {
 
 constexpr uint64_t kCallsPerChild = 20'000;
-#ifdef __SANITIZE_ADDRESS__
+#if SCONCE_UNDER_ASAN
 constexpr int kSecondsPerCall = 10;
 #else
 constexpr int kSecondsPerCall = 2;  // of processor time
@@ -370,7 +371,7 @@ class Fuzzer {
     size_t pages = 0;
     status >> pages;
     limit.rlim_cur = limit.rlim_max = pages * 4096 + kMemory;
-#ifndef __SANITIZE_ADDRESS__
+#if !SCONCE_UNDER_ASAN
     if (pages != 0) ::setrlimit(RLIMIT_AS, &limit);
 #endif
     limit.rlim_cur = limit.rlim_max = 0;
