@@ -88,3 +88,4 @@ clean:                ## remove build/
 
 bootstrap:
 	@tools/bootstrap
+	@case $(PRESET) in asan | tsan | clang) tools/bootstrap clang ;; esac

@@ -127,16 +127,20 @@ endforeach()
 # Under sanitizers: their runtime has to be in a process from its beginning, and finds the C++ library there whose
 # exceptions it watches. Python leaves objects behind when it ends; objects from malloc are watched like all else.
 set(python_environment "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
-if(SCONCE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(SCONCE_SANITIZE)
   set(preloaded stdc++)
+  set(preload ${SCONCE_SANITIZER_RUNTIME})  # clang's; g++ is asked for its own
   if(SCONCE_SANITIZE MATCHES "address")
-    list(PREPEND preloaded asan)
+    if(NOT preload)
+      list(PREPEND preloaded asan)
+    endif()
     list(APPEND python_environment "ASAN_OPTIONS=detect_leaks=0" "PYTHONMALLOC=malloc")
   elseif(SCONCE_SANITIZE MATCHES "thread")
-    list(PREPEND preloaded tsan)
+    if(NOT preload)
+      list(PREPEND preloaded tsan)
+    endif()
     list(APPEND python_environment "TSAN_OPTIONS=die_after_fork=0")  # workers of data loaders are forked, and have threads
   endif()
-  set(preload)
   foreach(library IN LISTS preloaded)
     execute_process(COMMAND "${CMAKE_CXX_COMPILER}" "-print-file-name=lib${library}.so" OUTPUT_VARIABLE found
                     OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

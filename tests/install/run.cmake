@@ -1,5 +1,5 @@
 # Installs a build into a folder of its own, then builds and runs programs that know that folder only.
-# cmake -DBUILD= -DC_COMPILER= -DCXX_COMPILER= -DMODEL= -DSANITIZE= -P run.cmake
+# cmake -DBUILD= -DC_COMPILER= -DCXX_COMPILER= -DMODEL= -DSANITIZE= -DLINK_OPTIONS= -P run.cmake
 cmake_minimum_required(VERSION 3.25)
 set(work "${BUILD}/install-test")
 set(prefix "${work}/prefix")
@@ -20,6 +20,7 @@ set(flags)
 if(SANITIZE)
   set(flags "-fsanitize=${SANITIZE}")
 endif()
+separate_arguments(link_options UNIX_COMMAND "${LINK_OPTIONS}")
 run(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 run(COMMAND "${prefix}/bin/sconce" --version EXPECT "sconce")
 foreach(file doc/sconce/LICENSE man/man1/sconce.1 bash-completion/completions/sconce zsh/site-functions/_sconce
@@ -37,7 +38,7 @@ endif()
 # find_package, from a project in C and C++.
 run(COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${work}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${prefix}"
     "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_C_FLAGS=${flags}"
-    "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_EXE_LINKER_FLAGS=${flags}")
+    "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_EXE_LINKER_FLAGS=${flags} ${LINK_OPTIONS}")
 run(COMMAND "${CMAKE_COMMAND}" --build "${work}/build")
 run(COMMAND "${work}/build/from_c" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
 run(COMMAND "${work}/build/from_cpp" "${MODEL}" EXPECT "2 rows, sum of inputs 28")
@@ -54,7 +55,7 @@ set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
 run(COMMAND "${PKG_CONFIG}" --cflags --libs sconce)
 separate_arguments(words UNIX_COMMAND "${output}")
 get_filename_component(library_folder "${pc_folder}" DIRECTORY)
-run(COMMAND "${C_COMPILER}" -std=c99 -pedantic -Wall -Werror ${flags} "${CMAKE_CURRENT_LIST_DIR}/from_c.c" -o
+run(COMMAND "${C_COMPILER}" -std=c99 -pedantic -Wall -Werror ${flags} ${link_options} "${CMAKE_CURRENT_LIST_DIR}/from_c.c" -o
     "${work}/from_pkg_config" ${words} "-Wl,-rpath,${library_folder}")
 run(COMMAND "${work}/from_pkg_config" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
 

@@ -488,7 +488,7 @@ class Large(nn.Module):
         before = look()
         call()  # the third one: all of it is given back as soon as nothing runs
         # Sanitizers have a malloc of their own, which keeps what is freed, and write to a library's pages when it is loaded.
-        sanitized = server.memory("libasan.so") + server.memory("libtsan.so") > 0
+        sanitized = sum(server.memory(name) for name in ("libasan.so", "libtsan.so", "libclang_rt.")) > 0
         deadline, after = time.monotonic() + (1 if sanitized else 20), before
         while time.monotonic() < deadline and not (after["code"] < 0.7 * before["code"] and after["all"] < before["all"] - 20_000):
             time.sleep(0.05)

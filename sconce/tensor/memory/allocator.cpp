@@ -31,7 +31,7 @@ constexpr int kFine = kListed + 16 * 8;                  // up to 256 MiB
 // Up to 16 TiB; where addresses have 32 bits, up to half of them.
 constexpr int kClasses = kFine + 4 * (sizeof(size_t) == 8 ? 16 : 3);
 static_assert(kClasses <= 256);
-constexpr size_t kSlabBytes = 64 * 1024;
+[[maybe_unused]] constexpr size_t kSlabBytes = 64 * 1024;
 constexpr size_t kHugePage = size_t{2} << 20;
 #if defined(__wasm__)
 constexpr bool kHasHugePages = false;
