@@ -1,6 +1,8 @@
 // Compiled files that try to hurt: every claim of theirs is checked before anything runs.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "sconce/dispatch/registry.h"
 #include "sconce/serialization/compiled/compiled_file.h"
 #include "sconce/serialization/compiled/program_reader.h"
@@ -220,13 +222,19 @@ TEST(HostileCompiled, EveryTruncationIsRefused) {
   }
 }
 
-// tests/fuzz has the long form. What is accepted runs: see tests/fuzz/compiled.cpp.
+// tests/fuzz has the long form; SCONCE_MUTATIONS=50000 SCONCE_SEED=1 is that of a build that is under sanitizers as a
+// whole. What is accepted runs: see tests/fuzz/compiled.cpp.
 TEST(HostileCompiled, MutatedFilesDoNoHarm) {
-  testing::Random random(17);
+  const auto number = [](const char* name, int otherwise) {
+    const char* text = std::getenv(name);
+    return text ? std::atoi(text) : otherwise;
+  };
+  testing::Random random(static_cast<unsigned>(number("SCONCE_SEED", 17)));
+  const int mutations = number("SCONCE_MUTATIONS", 150);
   for (const char* name : {"images.scx", "trees.scx", "text.scx", "packed.scx"}) {
     const std::string bytes = testing::read_file(testing::source_path("tests/fuzz/corpus/compiled/") + name);
     const testing::ArchiveMutator mutator(bytes);
-    for (int i = 0; i < 150; ++i) fuzz::compiled(mutator.mutate(random));
+    for (int i = 0; i < mutations; ++i) fuzz::compiled(mutator.mutate(random));
     for (size_t n = 0; n < bytes.size(); n += 199) fuzz::compiled(std::string_view(bytes).substr(0, n));
   }
 }
