@@ -59,14 +59,14 @@ class DirectGradient {
     T* sums = parts_ == 1 ? out_ : scratch.take<T>(parts_ * elements);
     parallel_for(parts_ * units, divide_up(work_per_thread, std::max<int64_t>(work, 1)),
                  [&](int64_t begin, int64_t end) {
-                   std::vector<const T*> a(static_cast<size_t>(block_)), b(a), a_run(a), b_run(a);
+                   SeenRows seen(static_cast<size_t>(block_));
                    for (int64_t u = begin; u < end;) {
                      const int64_t part = u / units, next = std::min(end, (part + 1) * units);
                      const int64_t from = rows_ * part / parts_, until = rows_ * (part + 1) / parts_;
                      for (int64_t first = from; first < until; first += block_) {
                        for (int64_t i = u; i < next; i++) {
                          run_unit(i % units, first, std::min(until, first + block_), first == from,
-                                  sums + part * elements, a, b, a_run, b_run);
+                                  sums + part * elements, seen);
                        }
                      }
                      u = next;
@@ -102,9 +102,33 @@ class DirectGradient {
     return segments;
   }
 
+  // The output rows of a block that see a row of the kernel: where they, and what they see, begin in memory. Units that
+  // follow each other differ in the panel alone, and have the same ones.
+  struct SeenRows {
+    explicit SeenRows(size_t block) : a(block), b(block), a_run(block), b_run(block) {}
+    int64_t first = -1, unit = -1;  // whose they are: the block's first row, the number of the unit without its panel
+    size_t count = 0;
+    std::vector<const T*> a, b, a_run, b_run;  // _run: of a segment
+  };
+
+  void find_rows(SeenRows& seen, int64_t first, int64_t last, int64_t kd, int64_t kh, int64_t group,
+                 int64_t out_channel) const {
+    const auto& g = geometry_;
+    seen.count = 0;
+    for (int64_t row = first; row < last; row++) {
+      const int64_t h = row % g.out.h * g.stride.h - g.padding.h + kh * g.dilation.h;
+      const int64_t d = row / g.out.h % g.out.d * g.stride.d - g.padding.d + kd * g.dilation.d;
+      if (h < 0 || h >= g.in.h || d < 0 || d >= g.in.d) continue;
+      const int64_t image = row / g.out.h / g.out.d;
+      seen.a[seen.count] = grad_ + row * g.out.w * shape_.out_channels + group * out_channels() + out_channel;
+      seen.b[seen.count] =
+          x_ + ((image * g.in.d + d) * g.in.h + h) * g.in.w * shape_.in_channels + group * in_channels();
+      seen.count++;
+    }
+  }
+
   // One tile of the result, for some output rows.
-  void run_unit(int64_t unit, int64_t first, int64_t last, bool is_first, T* sums, std::vector<const T*>& a,
-                std::vector<const T*>& b, std::vector<const T*>& a_run, std::vector<const T*>& b_run) const {
+  void run_unit(int64_t unit, int64_t first, int64_t last, bool is_first, T* sums, SeenRows& seen) const {
     const auto& g = geometry_;
     const auto sets = static_cast<int64_t>(segments_.size());
     const int64_t panel = unit % panels_, kh = unit / panels_ % g.kernel.h, set = unit / panels_ / g.kernel.h % sets;
@@ -121,22 +145,18 @@ class DirectGradient {
     if (is_first) {
       for (int i = 0; i < height; i++) std::fill(c + i * c_stride + from, c + i * c_stride + until, T(0));
     }
-    size_t count = 0;
-    for (int64_t row = first; row < last; row++) {
-      const int64_t h = row % g.out.h * g.stride.h - g.padding.h + kh * g.dilation.h;
-      const int64_t d = row / g.out.h % g.out.d * g.stride.d - g.padding.d + kd * g.dilation.d;
-      if (h < 0 || h >= g.in.h || d < 0 || d >= g.in.d) continue;
-      const int64_t image = row / g.out.h / g.out.d;
-      a[count] = grad_ + row * g.out.w * shape_.out_channels + group * out_channels() + out_channel;
-      b[count] = x_ + ((image * g.in.d + d) * g.in.h + h) * g.in.w * shape_.in_channels + group * in_channels();
-      count++;
+    if (seen.first != first || seen.unit != unit / panels_) {
+      find_rows(seen, first, last, kd, kh, group, out_channel);
+      seen.first = first;
+      seen.unit = unit / panels_;
     }
+    const size_t count = seen.count;
     if (count == 0) return;
     OuterArgs<T> args{};
     args.runs = static_cast<int64_t>(count);
-    args.a = a_run.data();
+    args.a = seen.a_run.data();
     args.a_step = shape_.out_channels;
-    args.b = b_run.data();
+    args.b = seen.b_run.data();
     args.b_step = g.stride.w * shape_.in_channels;
     args.c_stride = c_stride;
     args.accumulate = true;
@@ -149,8 +169,8 @@ class DirectGradient {
       const int64_t offset =
           (s.pixel * g.stride.w - g.padding.w + tap * g.dilation.w) * shape_.in_channels + begin % in_channels();
       for (size_t r = 0; r < count; r++) {
-        a_run[r] = a[r] + s.pixel * shape_.out_channels;
-        b_run[r] = b[r] + offset;
+        seen.a_run[r] = seen.a[r] + s.pixel * shape_.out_channels;
+        seen.b_run[r] = seen.b[r] + offset;
       }
       args.count = s.pixels;
       args.columns = static_cast<int>(end - begin);

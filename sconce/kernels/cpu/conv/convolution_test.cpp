@@ -44,6 +44,24 @@ TEST(Convolution, WinogradAgreesWithSums) {
   }
 }
 
+// Weights are packed in other ways, to the same panels: whole ones, and parts of one.
+TEST(Convolution, GradientsDoNotDependOnTheOrderOfWeights) {
+  manual_seed(3);
+  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
+    for (const int64_t channels : {7, 32, 40, 64}) {
+      const Tensor x = to(rand({2, channels, 9, 9}), dtype), g = to(rand({2, 6, 5, 5}), dtype);
+      const Tensor w = to(sub(rand({6, channels, 3, 3}), 0.5), dtype);
+      const auto gradients = [&](const Tensor& weight) {
+        return convolution_backward(g, x, weight, std::nullopt, {2, 2}, {1, 1}, {1, 1}, false, {0, 0}, 1,
+                                    std::array<bool, 3>{true, true, false});
+      };
+      const auto expected = gradients(contiguous(w, MemoryFormat::channels_last)), got = gradients(w);
+      EXPECT_TRUE(equal(std::get<0>(got), std::get<0>(expected))) << dtype_name(dtype) << " " << channels;
+      EXPECT_TRUE(equal(std::get<1>(got), std::get<1>(expected))) << dtype_name(dtype) << " " << channels;
+    }
+  }
+}
+
 // Where an image is cut into tiles decides the order of sums, so it must be the same for any number of threads.
 TEST(Convolution, SameBitsForAnyNumberOfThreads) {
   manual_seed(3);

@@ -159,6 +159,27 @@ void pack_taps_of(const Stored* w, int64_t in_stride, int64_t out_stride, const 
       for (int r = 0; r < n; r++) row[r] = static_cast<T>(widen(from[r * out_stride + s]));
     }
   }
+  // The gradient's weights: output channels side by side, of 3 x 3 taps each. Whole rows of out are written at a time.
+  // What they are made of is a short run of memory for each input channel, which the processor does not see coming:
+  // it is fetched some channels ahead.
+  if (j0 == 0 && taps == 9 && out_stride == 9) {
+    constexpr int64_t ahead = 6;
+    for (int64_t i = 0; i < in_channels; i++) {
+      const Stored* later = w + (i + ahead < in_channels ? i + ahead : i) * in_stride;
+      for (int64_t t = 0; t < 9; t++) {
+        const Stored* from = w + i * in_stride + tap_offsets[t];
+        const Stored* part = later + t * columns;  // a ninth of what the channel has
+        for (int j = 0; j < columns; j += 64 / static_cast<int>(sizeof(Stored))) __builtin_prefetch(part + j);
+        T* to = out + (t * in_channels + i) * width;
+        if (columns == width) {
+          GEMM_UNROLL for (int j = 0; j < width; j++) to[j] = static_cast<T>(widen(from[j * 9]));
+        } else {
+          for (int j = 0; j < columns; j++) to[j] = static_cast<T>(widen(from[j * 9]));
+        }
+      }
+    }
+    return;
+  }
   // Rows of out lie a power of two apart more often than not, and then share a set of the cache: some taps of one input
   // channel are collected before they are stored.
   constexpr int together = 16;
