@@ -320,12 +320,13 @@ void Plan::run_steps_by_threads(Frame& f) const {
     s.is_plain ? s.step->run(f) : run_step(f, s);
   };
   StepThreads& threads = *step_threads_;
-  if (threads.is_decided()) [[likely]] {
+  const auto run_decided = [&] {
     for (size_t i = 0; i < steps_.size(); ++i) run_one(steps_[i], threads.is_alone(i));
-    return;
-  }
+  };
+  if (threads.keeps_decision()) [[likely]]
+    return run_decided();
   StepThreads::Turn turn(threads);
-  if (!turn) return run_steps(f);
+  if (!turn) return threads.is_decided() ? run_decided() : run_steps(f);
   using Clock = std::chrono::steady_clock;
   for (size_t i = 0; i < steps_.size(); ++i) {
     const Clock::time_point start = Clock::now();
