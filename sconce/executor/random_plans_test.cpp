@@ -35,9 +35,16 @@ unsigned program_count() {
   return wanted ? static_cast<unsigned>(std::atoi(wanted)) : 150;
 }
 
+// Of the first program, for runs with other ones.
+unsigned first_seed() {
+  const char* wanted = std::getenv("SCONCE_RANDOM_SEED");
+  return wanted ? static_cast<unsigned>(std::atoi(wanted)) : 0;
+}
+
 // `others`: with another dtype each, in place of float32.
 void compare_random_programs(unsigned count, bool others = false) {
-  for (unsigned seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
+  const unsigned first = first_seed();
+  for (unsigned seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {
     const Element element = others ? kOthers[seed / 3 % std::size(kOthers)] : kFloat;
     const std::string source = random_program(seed, element.name);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + source);
