@@ -520,6 +520,16 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
   if (method && known.treatment != Treatment::unknown) ++writes;  // list.append and the like
   for (size_t i = 0; i < args.values.size() && plain; ++i) {
     Owned& value = args.values[i];
+    // dict(d) of a subclass that iterates as dict does: C takes what it holds, and asks none of its methods.
+    if ((callable == reinterpret_cast<PyObject*>(&PyDict_Type) ||
+         (of == &PyDict_Type && i > 0 && name_text(callable) == "update")) &&
+        PyDict_Check(value.get()) && is_heap_instance(value.get()) &&
+        Py_TYPE(value.get())->tp_iter == PyDict_Type.tp_iter &&
+        (!origins.outside(value.get()) || origins.can_absorb(value.get()))) {
+      value = Owned::share(origins.absorb(value.get()));
+      plain = prepare_contents(value.get(), 0);
+      continue;
+    }
     if (known.iterables && is_heap_instance(value.get()) && !recorder.is_fake(value.get()) && !(method && i == 0) &&
         !is_plain_class(Py_TYPE(value.get())) && Py_TYPE(value.get())->tp_iter != nullptr &&
         has_python_specials(Py_TYPE(value.get()))) {
