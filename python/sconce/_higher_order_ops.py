@@ -11,7 +11,7 @@ from . import _sconce
 from ._functions import ops
 from ._sconce import Tensor
 
-__all__ = ["cond", "map", "scan", "while_loop"]
+__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
 
 class HigherOrderOperator:
@@ -94,7 +94,8 @@ def while_loop(cond_fn, body_fn, carried_inputs):
         if len(made) != len(carried):
             raise RuntimeError(f"body_fn must return as many values as there are carried inputs: {len(carried)}, not {len(made)}")
         carried = made
-    return carried
+    # As an operator it returns tensors of its own, also where the body did not run.
+    return tuple([v.clone() if isinstance(v, Tensor) and v is given else v for v, given in zip(carried, carried_inputs)])
 
 
 def check_rows(who, xs):
@@ -155,6 +156,23 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
         carry, y = combine_fn(carry, rebuilt(xs, iter([x[i] for x in rows])))
         made.append(y)
     return carry, rebuilt(made[0], iter(results_of_scan(_stacked([leaves(m) for m in made]), dim, reverse)))
+
+
+def associative_scan(combine_fn, xs, dim=0, reverse=False, combine_mode="pointwise"):
+    """x0, combine_fn(x0, x1), combine_fn(combine_fn(x0, x1), x2) ... along dim, in about log2(n) steps: combine_fn is associative, and takes
+    many elements at once."""
+    if not callable(combine_fn):
+        raise ValueError(f"Combine_fn must be a callable, but got {combine_fn}")
+    if combine_mode not in ("pointwise", "generic"):
+        raise ValueError(f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}")
+    rows = rows_of_scan(xs, dim, reverse)
+    count, step = check_rows("associative_scan", rows), 1
+    cat = _sconce._function("cat")
+    while step < count:
+        joined = combine_fn(rebuilt(xs, iter([x[:-step] for x in rows])), rebuilt(xs, iter([x[step:] for x in rows])))
+        rows = [cat([x[:step], y]) for x, y in zip(rows, leaves(joined))]
+        step *= 2
+    return rebuilt(xs, iter(results_of_scan(rows, dim, reverse)))
 
 
 # ---- what stands in graphs: functions over tensors, operands in tuples

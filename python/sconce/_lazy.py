@@ -80,7 +80,9 @@ def _functional_names():
 _WRITTEN_IN_PYTHON = {
     "sconce.amp.autocast_mode": ("autocast", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled"),
     "sconce._decompositions": ("pca_lowrank", "svd_lowrank", "unravel_index"),
-    "sconce._higher_order_ops": ("cond",),
+    "sconce._higher_order_ops": ("cond", "while_loop"),
+    "sconce._checks": ("_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type",
+                       "_check_value", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"),
     "sconce.func": ("vmap",),
     "sconce.compiler": ("compile",),
 }

@@ -5,13 +5,14 @@ from ._backends import list_backends, register_backend
 from ._compile import compile
 from ._explain import explain
 from ._export import export, save
-from ._marks import allow_in_graph, assume_constant_result, disable, mark_dynamic, mark_static, maybe_mark_dynamic
+from ._marks import (allow_in_graph, assume_constant_result, disable, mark_dynamic, mark_static, maybe_mark_dynamic, nested_compile_region,
+                     substitute_in_graph, wrap_numpy)
 from ._stance import set_stance
 from . import _logs
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "explain", "export",
            "graph_break", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "mark_dynamic", "mark_static", "maybe_mark_dynamic",
-           "register_backend", "reset", "save", "set_stance", "trace"]
+           "nested_compile_region", "register_backend", "reset", "save", "set_stance", "substitute_in_graph", "trace", "wrap_numpy"]
 
 graph_break = _sconce._capture_graph_break
 

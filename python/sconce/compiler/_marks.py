@@ -78,3 +78,41 @@ def _add(t, name, index):
 def _drop(t, name, index):
     t.__dict__.get(name, set()).discard(index)
     _sconce._capture_note_marks()
+
+
+def nested_compile_region(fn=None):
+    """A part of a program that PyTorch compiles once for all calls. Here graphs are compiled so quickly that it is followed at each."""
+    return nested_compile_region if fn is None else fn
+
+
+def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
+    """Decorator: the function of Python that capture follows in the place of original_fn."""
+    if not callable(original_fn):
+        raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)!r}")
+
+    def register(function):
+        if not callable(function):
+            raise TypeError(f"@substitute_in_graph(...) expects a function but got {type(function)!r}")
+        from .. import _polyfills
+
+        _polyfills.TABLE[original_fn] = function
+        return function
+
+    return register
+
+
+def wrap_numpy(fn):
+    """A function over arrays of numpy as one over tensors."""
+    import functools
+
+    import numpy
+
+    from .. import _sconce
+    from ..utils._pytree import tree_map_only
+
+    @functools.wraps(fn)
+    def wrapped(*args, **kwargs):
+        args, kwargs = tree_map_only(_sconce.Tensor, lambda t: t.numpy(), (args, kwargs))
+        return tree_map_only(numpy.ndarray, _sconce.from_numpy, fn(*args, **kwargs))
+
+    return wrapped

@@ -267,3 +267,25 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 def hessian(func, argnums=0):
     """A function that returns all second derivatives."""
     return jacrev(jacrev(func, argnums), argnums)
+
+
+def functionalize(func, *, remove="mutations"):
+    """A function without writes that others see, in PyTorch's graphs. Capture keeps writes apart by itself: it is the function."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError("functionalize(f, remove='mutations'): received invalid argument for remove= kwarg. Valid options are: "
+                           "'mutations', 'mutations_and_views'")
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        return func(*args, **kwargs)
+
+    return wrapped
+
+
+def replace_all_batch_norm_modules_(root):
+    """Batch norms inside keep no running statistics any more, in place: vmap cannot write them."""
+    for module in root.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -21,7 +21,7 @@ def _load():
 
 
 def __getattr__(name):
-    if name in ("functional", "init", "parallel", "utils", "modules"):
+    if name in ("attention", "functional", "init", "parallel", "utils", "modules"):
         return _importlib.import_module(f"{__name__}.{name}")
     if name.startswith("__"):
         raise AttributeError(f"module 'sconce.nn' has no attribute '{name}'")

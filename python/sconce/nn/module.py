@@ -575,10 +575,14 @@ class Module(_sconce._ModuleBase):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in self._parameters.items():
             if parameter is None:
                 continue
-            parameter.set_data(fn(parameter.detach()))
+            made = fn(parameter.detach())
+            if made.is_meta != parameter.is_meta:  # memory begins or ends to be: another parameter, as in PyTorch
+                self._parameters[name] = Parameter(made, parameter.requires_grad)
+                continue
+            parameter.set_data(made)
             if parameter.grad is not None:
                 parameter.grad.set_data(fn(parameter.grad))
         for name, buffer in self._buffers.items():
