@@ -16,10 +16,10 @@ add_custom_command(OUTPUT ${small_sources} COMMAND ${opgen} --small
                    DEPENDS ${op_tables} ${operator_lists} ${operator_names} ${opgen_sources} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                    COMMENT "Generating operators of small libraries" VERBATIM)
 
-# Tables for unwinding that are right at calls: cmake/call_unwinding/as.
+# Tables for unwinding that are right at calls: cmake/unwinding/as.
 set(small_tables)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND EXISTS /usr/bin/as)
-  set(small_tables "-B${PROJECT_SOURCE_DIR}/cmake/call_unwinding/")
+  set(small_tables "-B${PROJECT_SOURCE_DIR}/cmake/unwinding/")
 endif()
 
 # small_objects(NAME SOURCE...): the object library sconce_small_<name>.
