@@ -10,7 +10,7 @@ namespace sconce {
 
 Records::Records(FileBytesPtr file) : zip_(std::move(file)) {
   SCONCE_CHECK(!zip_.records().empty(), "{}: the zip file is empty", name());
-  const std::string& first = zip_.records().front().name;
+  const std::string_view first = zip_.records().front().name;
   const size_t slash = first.find('/');
   SCONCE_CHECK(slash != first.npos, "{}: record '{}' is not in a folder, as in an archive of PyTorch", name(), first);
   folder_ = first.substr(0, slash + 1);
@@ -46,11 +46,14 @@ Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_
   int64_t bytes = 0;
   SCONCE_CHECK(count >= 0 && !__builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes),
                "{}: storage '{}' claims to have {} elements", records_.name(), key, count);
-  Known& known = storages_[key];
-  if (!known.storage) known.storage = make(key, static_cast<size_t>(bytes));
-  SCONCE_CHECK(static_cast<size_t>(bytes) <= known.storage->nbytes,
-               "{}: storage '{}' has {} bytes, {} elements need more", records_.name(), key, known.storage->nbytes,
-               count);
+  const ZipReader::Record* record = records_.find(folder_ + key);
+  if (bytes == 0 && !record) return make_tensor(make_storage(0, {}), type, {count}, {1}, 0);
+  SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
+  SCONCE_CHECK(record->size >= static_cast<size_t>(bytes), "{}: record '{}{}' has {} bytes, its tensors need {}",
+               records_.name(), folder_, key, record->size, bytes);
+  storages_.resize(records_.zip().records().size());
+  Known& known = storages_[static_cast<size_t>(record - records_.zip().records().data())];
+  if (!known.storage) known.storage = make(*record);
   if (type == DType::bool_ && !known.sound) {
     make_bools_sound({static_cast<std::byte*>(known.storage->data), known.storage->nbytes});
     known.sound = true;
@@ -58,20 +61,15 @@ Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_
   return make_tensor(known.storage, type, {count}, {1}, 0);
 }
 
-Ref<Storage> Storages::make(const std::string& key, size_t bytes) const {
-  const ZipReader::Record* record = records_.find(folder_ + key);
-  if (bytes == 0 && !record) return make_storage(0, {});
-  SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
-  SCONCE_CHECK(record->size >= bytes, "{}: record '{}{}' has {} bytes, its tensors need {}", records_.name(), folder_,
-               key, record->size, bytes);
-  if (record->size == 0) return make_storage(0, {});
-  // The whole record: tensors of other dtypes over it may need more than the first one that asks.
-  if (!record->deflated) {
-    const std::span<std::byte> content = records_.zip().in_place(*record);
+// The whole record: tensors of other dtypes over it may need more than the first one that asks.
+Ref<Storage> Storages::make(const ZipReader::Record& record) const {
+  if (record.size == 0) return make_storage(0, {});
+  if (!record.deflated) {
+    const std::span<std::byte> content = records_.zip().in_place(record);
     return is_aligned(content.data(), DType::complex128) ? storage_in_file(records_.zip().file(), content)
                                                          : storage_of_copy(content);
   }
-  const std::string content = records_.zip().read(*record);
+  const std::string content = records_.zip().read(record);
   return storage_of_copy(std::as_bytes(std::span(content)));
 }
 

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,11 +58,11 @@ class SCONCE_API Storages {
     Ref<Storage> storage;
     bool sound = false;  // every byte of it is a bool
   };
-  Ref<Storage> make(const std::string& key, size_t bytes) const;
+  Ref<Storage> make(const ZipReader::Record& record) const;
 
   const Records& records_;
   std::string folder_;
-  std::unordered_map<std::string, Known> storages_;
+  std::vector<Known> storages_;  // one for each record
 };
 
 }  // namespace sconce

@@ -15,6 +15,7 @@ constexpr uint32_t kLocalMark = 0x04034b50, kEntryMark = 0x02014b50, kEndMark = 
                    kLocatorMark = 0x07064b50, kDescriptorMark = 0x08074b50;
 constexpr size_t kEntrySize = 46, kEndSize = 22, kLocatorSize = 20, kEnd64Size = 56;
 constexpr size_t kMaxComment = 0xffff;
+constexpr uint64_t kWide = 0xffffffff;  // a number of 32 bits: it stands elsewhere, with 64
 // Flags: sizes follow the content; flags that change the meaning of a record (encryption, sizes, UTF-8
 // names, hidden headers).
 constexpr uint16_t kSizesFollow = 8, kMeaning = 1 | 8 | 1 << 6 | 1 << 11 | 1 << 13;
@@ -24,31 +25,25 @@ constexpr uint16_t kEncrypted = 1 | 1 << 6 | 1 << 13, kStored = 0, kDeflated = 8
 class Cursor {
  public:
   Cursor(const FileBytes& file, uint64_t at) : file_(file), at_(at) {}
-  template <class T>
-  T take() {
-    need(sizeof(T));
-    T v;
-    std::memcpy(&v, file_.bytes().data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return v;
-  }
   std::string_view text(size_t n) {
-    need(n);
+    const uint64_t size = file_.bytes().size();
+    SCONCE_CHECK(at_ <= size && n <= size - at_, "{}: the zip file ends in the middle of a header", file_.name());
     const auto* p = reinterpret_cast<const char*>(file_.bytes().data()) + at_;
     at_ += n;
     return {p, n};
   }
-  void skip(size_t n) {
-    need(n);
-    at_ += n;
+  uint64_t number(size_t bytes) {
+    uint64_t v = 0;
+    std::memcpy(&v, text(bytes).data(), bytes);
+    return v;
   }
+  uint64_t two() { return number(2); }
+  uint64_t four() { return number(4); }
+  uint64_t eight() { return number(8); }
+  void skip(size_t n) { text(n); }
   uint64_t at() const { return at_; }
 
  private:
-  void need(size_t n) const {
-    const uint64_t size = file_.bytes().size();
-    SCONCE_CHECK(at_ <= size && n <= size - at_, "{}: the zip file ends in the middle of a header", file_.name());
-  }
   const FileBytes& file_;
   uint64_t at_;
 };
@@ -62,18 +57,18 @@ struct Directory {
 std::optional<Directory> find_wide_directory(const FileBytes& file, size_t at) {
   if (at < kLocatorSize) return std::nullopt;
   Cursor locator(file, at - kLocatorSize);
-  if (locator.take<uint32_t>() != kLocatorMark) return std::nullopt;
-  const auto disk = locator.take<uint32_t>();
-  const auto place = locator.take<uint64_t>();
-  const auto disks = locator.take<uint32_t>();
+  if (locator.four() != kLocatorMark) return std::nullopt;
+  const auto disk = locator.four();
+  const auto place = locator.eight();
+  const auto disks = locator.four();
   SCONCE_CHECK(place <= at - kLocatorSize && at - kLocatorSize - place >= kEnd64Size,
                "{}: the zip64 end record lies outside", file.name());
   Cursor end(file, place);
-  SCONCE_CHECK(end.take<uint32_t>() == kEnd64Mark, "{}: the zip file has no zip64 end record", file.name());
+  SCONCE_CHECK(end.four() == kEnd64Mark, "{}: the zip file has no zip64 end record", file.name());
   end.skip(8 + 2 + 2);
-  const auto this_disk = end.take<uint32_t>(), directory_disk = end.take<uint32_t>();
-  const auto here = end.take<uint64_t>(), total = end.take<uint64_t>();
-  const auto size = end.take<uint64_t>(), offset = end.take<uint64_t>();
+  const auto this_disk = end.four(), directory_disk = end.four();
+  const auto here = end.eight(), total = end.eight();
+  const auto size = end.eight(), offset = end.eight();
   SCONCE_CHECK(disk == 0 && disks <= 1 && this_disk == 0 && directory_disk == 0 && here == total,
                "{}: zip files of several parts are not supported", file.name());
   return Directory{offset, size, total, place};
@@ -88,19 +83,18 @@ Directory find_directory(const FileBytes& file) {
     std::memcpy(&mark, bytes.data() + at, 4);
     if (mark != kEndMark) continue;
     Cursor end(file, at + 4);
-    const auto disk = end.take<uint16_t>(), directory_disk = end.take<uint16_t>(), here = end.take<uint16_t>(),
-               total = end.take<uint16_t>();
-    const auto size = end.take<uint32_t>(), offset = end.take<uint32_t>();
-    const auto comment = end.take<uint16_t>();
+    const auto disk = end.two(), directory_disk = end.two(), here = end.two(), total = end.two();
+    const auto size = end.four(), offset = end.four();
+    const auto comment = end.two();
     if (end.at() + comment != bytes.size()) continue;  // these bytes only look like an end record
     SCONCE_CHECK(disk == 0 && directory_disk == 0 && here == total, "{}: zip files of several parts are not supported",
                  file.name());
-    const bool wide = total == 0xffff || size == 0xffffffff || offset == 0xffffffff;
+    const bool wide = total == 0xffff || size == kWide || offset == kWide;
     const std::optional<Directory> found = find_wide_directory(file, at);
     SCONCE_CHECK(found || !wide, "{}: the zip file has no zip64 locator", file.name());
     if (!found) return {offset, size, total, at};
-    const bool agree = (total == 0xffff || total == found->entries) && (size == 0xffffffff || size == found->size) &&
-                       (offset == 0xffffffff || offset == found->offset);
+    const bool agree = (total == 0xffff || total == found->entries) && (size == kWide || size == found->size) &&
+                       (offset == kWide || offset == found->offset);
     SCONCE_CHECK(agree, "{}: the two end records of the zip file say different things", file.name());
     return *found;
   }
@@ -108,36 +102,37 @@ Directory find_directory(const FileBytes& file) {
 }
 
 // The 64-bit numbers that stand in the extra field for those that are all ones in the header, in this order.
-void read_wide(Cursor extra, size_t length, const std::vector<uint64_t*>& wanted, const std::string& file,
-               const std::string& name) {
+void read_wide(Cursor extra, size_t length, std::initializer_list<uint64_t*> numbers, const std::string& file,
+               std::string_view name) {
   const uint64_t end = extra.at() + length;
+  size_t wanted = 0;
+  for (const uint64_t* v : numbers) wanted += *v == kWide;
   while (end - extra.at() >= 4) {
-    const auto id = extra.take<uint16_t>(), size = extra.take<uint16_t>();
+    const auto id = extra.two(), size = extra.two();
     SCONCE_CHECK(size <= end - extra.at(), "{}: record '{}' has a broken extra field", file, name);
     if (id != kZip64Extra) {
       extra.skip(size);
       continue;
     }
-    SCONCE_CHECK(size >= 8 * wanted.size(), "{}: record '{}' lacks its 64-bit sizes", file, name);
-    for (uint64_t* v : wanted) *v = extra.take<uint64_t>();
+    if (size < 8 * wanted) break;
+    for (uint64_t* v : numbers) {
+      if (*v == kWide) *v = extra.eight();
+    }
     return;
   }
-  SCONCE_CHECK(wanted.empty(), "{}: record '{}' lacks its 64-bit sizes", file, name);
+  SCONCE_CHECK(wanted == 0, "{}: record '{}' lacks its 64-bit sizes", file, name);
 }
 
 // The numbers behind the content of a record, with or without a mark, of 32 or 64 bits: those of the directory. Returns
 // where they end.
 uint64_t read_descriptor(const FileBytes& file, uint64_t at, const ZipReader::Record& record) {
   for (const bool mark : {true, false}) {
-    for (const bool wide : {false, true}) {
-      const size_t length = (mark ? 4 : 0) + 4 + (wide ? 16 : 8);
-      if (file.bytes().size() - at < length) continue;
+    for (const size_t bytes : {4, 8}) {
+      if (file.bytes().size() - at < (mark ? 4 : 0) + 4 + 2 * bytes) continue;
       Cursor c(file, at);
-      if (mark && c.take<uint32_t>() != kDescriptorMark) continue;
-      if (c.take<uint32_t>() != record.crc) continue;
-      const uint64_t stored = wide ? c.take<uint64_t>() : c.take<uint32_t>();
-      const uint64_t size = wide ? c.take<uint64_t>() : c.take<uint32_t>();
-      if (stored == record.stored_size && size == record.size) return c.at();
+      if (mark && c.four() != kDescriptorMark) continue;
+      if (c.four() == record.crc && c.number(bytes) == record.stored_size && c.number(bytes) == record.size)
+        return c.at();
     }
   }
   fail("{}: the sizes behind record '{}' are not those of the directory", file.name(), record.name);
@@ -147,23 +142,18 @@ uint64_t read_descriptor(const FileBytes& file, uint64_t at, const ZipReader::Re
 // where it ends.
 uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, ZipReader::Record& record,
                      uint64_t& end) {
-  SCONCE_CHECK(entry.take<uint32_t>() == kEntryMark, "{}: the zip directory is broken", file.name());
+  SCONCE_CHECK(entry.four() == kEntryMark, "{}: the zip directory is broken", file.name());
   entry.skip(4);
-  const auto flags = entry.take<uint16_t>(), method = entry.take<uint16_t>();
+  const auto flags = entry.two(), method = entry.two();
   entry.skip(4);
-  record.crc = entry.take<uint32_t>();
-  record.stored_size = entry.take<uint32_t>();
-  record.size = entry.take<uint32_t>();
-  const auto name_length = entry.take<uint16_t>(), extra_length = entry.take<uint16_t>(),
-             comment_length = entry.take<uint16_t>();
+  record.crc = static_cast<uint32_t>(entry.four());
+  record.stored_size = entry.four();
+  record.size = entry.four();
+  const auto name_length = entry.two(), extra_length = entry.two(), comment_length = entry.two();
   entry.skip(2 + 2 + 4);
-  uint64_t begin = entry.take<uint32_t>();
+  uint64_t begin = entry.four();
   record.name = entry.text(name_length);
-  std::vector<uint64_t*> wide;
-  if (record.size == 0xffffffff) wide.push_back(&record.size);
-  if (record.stored_size == 0xffffffff) wide.push_back(&record.stored_size);
-  if (begin == 0xffffffff) wide.push_back(&begin);
-  read_wide(entry, extra_length, wide, file.name(), record.name);
+  read_wide(entry, extra_length, {&record.size, &record.stored_size, &begin}, file.name(), record.name);
   entry.skip(extra_length);
   entry.skip(comment_length);
   SCONCE_CHECK(name_length <= kMaxRecordName && is_safe_record_name(record.name), "{}: a record has the name '{}'",
@@ -174,20 +164,19 @@ uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, Z
   record.deflated = method == kDeflated;
 
   Cursor local(file, begin);
-  SCONCE_CHECK(local.take<uint32_t>() == kLocalMark, "{}: record '{}' has no header", file.name(), record.name);
+  SCONCE_CHECK(local.four() == kLocalMark, "{}: record '{}' has no header", file.name(), record.name);
   local.skip(2);
-  const auto local_flags = local.take<uint16_t>(), local_method = local.take<uint16_t>();
+  const auto local_flags = local.two(), local_method = local.two();
   local.skip(4);
-  const auto local_crc = local.take<uint32_t>(), local_stored = local.take<uint32_t>(),
-             local_size = local.take<uint32_t>();
-  const auto local_name = local.take<uint16_t>(), local_extra = local.take<uint16_t>();
+  const auto local_crc = local.four(), local_stored = local.four(), local_size = local.four();
+  const auto local_name = local.two(), local_extra = local.two();
   SCONCE_CHECK(local.text(local_name) == record.name && local_method == method,
                "{}: the header of record '{}' says something else than the directory", file.name(), record.name);
   local.skip(local_extra);
   // With kSizesFollow the numbers stand behind the content, and may be left out here.
   const bool follow = (flags & kSizesFollow) != 0;
-  const auto same = [&](uint32_t here, uint64_t there) {
-    return here == there || here == 0xffffffff || (follow && here == 0);
+  const auto same = [&](uint64_t here, uint64_t there) {
+    return here == there || here == kWide || (follow && here == 0);
   };
   SCONCE_CHECK((local_flags & kMeaning) == (flags & kMeaning) && same(local_stored, record.stored_size) &&
                    same(local_size, record.size) && (local_crc == record.crc || (follow && local_crc == 0)),
@@ -252,15 +241,22 @@ ZipReader::ZipReader(FileBytesPtr file) : file_(std::move(file)) {
   for (size_t i = 1; i < places.size(); ++i) {
     SCONCE_CHECK(places[i].first >= places[i - 1].second, "{}: records overlap", file_->name());
   }
-  for (size_t i = 0; i < records_.size(); ++i) {
-    SCONCE_CHECK(by_name_.emplace(records_[i].name, i).second, "{}: there are two records '{}'", file_->name(),
-                 records_[i].name);
+  // By name, in the same way: the place of a record is all that is sorted.
+  for (size_t i = 0; i < records_.size(); ++i) places[i] = {i, 0};
+  const auto before = [&](const auto& a, const auto& b) { return records_[a.first].name < records_[b.first].name; };
+  std::make_heap(places.begin(), places.end(), before);
+  std::sort_heap(places.begin(), places.end(), before);
+  for (const auto& [i, unused] : places) {
+    if (!by_name_.empty() && records_[by_name_.back()].name == records_[i].name)
+      fail("{}: there are two records '{}'", file_->name(), records_[i].name);
+    by_name_.push_back(static_cast<uint32_t>(i));
   }
 }
 
 const ZipReader::Record* ZipReader::find(std::string_view name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &records_[found->second];
+  const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                      [&](uint32_t i, std::string_view n) { return records_[i].name < n; });
+  return found == by_name_.end() || records_[*found].name != name ? nullptr : &records_[*found];
 }
 
 std::span<std::byte> ZipReader::in_place(const Record& record) const {

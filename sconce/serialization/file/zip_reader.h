@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "sconce/serialization/file/file_bytes.h"
@@ -48,7 +47,7 @@ class SCONCE_API ZipReader {
  private:
   FileBytesPtr file_;
   std::vector<Record> records_;
-  std::unordered_map<std::string_view, size_t> by_name_;
+  std::vector<uint32_t> by_name_;  // places in records_, by name
 };
 
 // A relative path that stays inside the archive: not empty, no "..", no leading slash, no backslash, no zero byte.
