@@ -76,10 +76,8 @@ ScriptError script_error(const Execution& ex, const Reason& reason) {
 
 // The error of the script. That there is no memory needs no traceback, which would need some.
 std::exception_ptr error_to_tell(const Execution& ex, const std::exception_ptr& error) {
-#ifndef SCONCE_SMALL
   // The error of a region of the function itself is that of the function.
   if (ex.code && ex.frames.empty() && ex.pc->op == Opcode::run_region && is<ScriptError>(error)) return error;
-#endif
   if (is<std::bad_alloc>(error)) return error;
   try {
     return std::make_exception_ptr(script_error(ex, reason_of(error)));

@@ -52,7 +52,6 @@ SCONCE_INLINE void copy_initial(Slot* base, const Code& code) {
               code.initial.size() * sizeof(Slot));
 }
 
-#ifndef SCONCE_SMALL  // whose programs have no opcodes of graphs
 // Before an item is appended that may make the list grow, twofold as vectors do.
 template <class T>
 SCONCE_INLINE void charge_growth(const std::vector<T>& items) {
@@ -87,7 +86,6 @@ Value done_future(TypePtr type, Value v) {
   future->complete(std::move(v));
   return future;
 }
-#endif
 
 // Runs ex.code from its first instruction until the first frame returns. Results are in the first registers of ex.base.
 // A jump to the next instruction runs no destructors: objects that need one are temporaries of a full expression.
@@ -150,7 +148,6 @@ void interpret(Execution& ex, const RunOptions& options) {
 
   GO;
 
-#ifndef SCONCE_SMALL
 do_move_word:
   A.bits = B.bits;
   NEXT;
@@ -160,7 +157,6 @@ do_retag: {
   A.tag = pc->c;
   NEXT;
 }
-#endif
 do_copy_bits:
   copy_words(A, B);
   NEXT;
@@ -182,7 +178,6 @@ do_check_tag:
     wrong_tag(value_of(A).tag(), static_cast<Tag>(pc->b));
   }
   NEXT;
-#ifndef SCONCE_SMALL
 do_load_int:
   INT(A) = pc->integer;
   NEXT;
@@ -226,11 +221,9 @@ do_or_int:
 do_xor_int:
   INT(A) = INT(B) ^ INT(C);
   NEXT;
-#endif
 do_add_int_imm:
   INT(A) = wrap_add(INT(B), pc->integer);
   NEXT;
-#ifndef SCONCE_SMALL
 do_mul_int_imm:
   INT(A) = wrap_mul(INT(B), pc->integer);
   NEXT;
@@ -316,27 +309,21 @@ do_le_float:
 do_int_to_float:
   FLOAT(A) = static_cast<double>(INT(B));
   NEXT;
-#endif
 do_jump:
   pc = pc->target;
   GO;
-#ifndef SCONCE_SMALL
 do_jump_if:
   BRANCH(A.bits != 0);
-#endif
 do_jump_unless:
   BRANCH(A.bits == 0);
-#ifndef SCONCE_SMALL
 do_jump_eq_int:
   BRANCH(INT(A) == INT(B));
 do_jump_ne_int:
   BRANCH(INT(A) != INT(B));
 do_jump_lt_int:
   BRANCH(INT(A) < INT(B));
-#endif
 do_jump_le_int:
   BRANCH(INT(A) <= INT(B));
-#ifndef SCONCE_SMALL
 do_jump_eq_int_imm:
   BRANCH(INT(A) == static_cast<int16_t>(pc->b));
 do_jump_ne_int_imm:
@@ -379,11 +366,9 @@ do_for_loop: {
   INT(A) = next;
   BRANCH(next < INT(B));
 }
-#endif
 do_step:
   STEP;
   NEXT;
-#ifndef SCONCE_SMALL
 do_count:
   INT(A) = wrap_add(INT(A), 1);
   NEXT;
@@ -535,12 +520,10 @@ do_dict_get_word:
   SAVE;
   dict_get(base, *pc, true);
   NEXT;
-#endif
 do_dict_get:
   SAVE;
   dict_get(base, *pc, false);
   NEXT;
-#ifndef SCONCE_SMALL
 do_dict_contains:
   SAVE;
   INT(A) = dict_in(B).find(value_of(C)) != nullptr;
@@ -553,7 +536,6 @@ do_str_concat:
   SAVE;
   str_concat(base, *pc);
   NEXT;
-#endif
 do_make_tuple:
   SAVE;
   make_tuple(base, *pc);
@@ -578,7 +560,6 @@ do_tuple_get:
   SAVE;
   tuple_get(base, *pc);
   NEXT;
-#ifndef SCONCE_SMALL
 do_is_none:
   INT(A) = B.tag == kNoneTag;
   NEXT;
@@ -589,7 +570,6 @@ do_tolist:
   SAVE;
   put_value(A, tensor_to_list(value_of(B).to_tensor(), pc->build->type), static_cast<uint8_t>(pc->c));
   NEXT;
-#endif
 do_tolist_of:
   SAVE;
   tolist_of(base, *pc);
@@ -607,7 +587,6 @@ do_make_object:
   charge_items(4 + pc->build->type->class_info()->attributes.size());
   put_value(A, Value(make_ref<Object>(pc->build->type)), 0);
   NEXT;
-#ifndef SCONCE_SMALL
 do_get_attr_word:
   SAVE;
   A.bits = object_in(B).slots()[pc->integer].bits();
@@ -628,7 +607,6 @@ do_set_attr:
   SAVE;
   object_in(A).slots()[pc->integer] = take_value(base, pc->b);  // swaps: the old value goes with the temporary
   NEXT;
-#endif
 do_get_slot:
   SAVE;
   get_slot(base, *pc);
@@ -642,7 +620,6 @@ do_call_op:
   SAVE;
   call_operator(base, *pc->op_call, WINDOW);
   NEXT;
-#ifndef SCONCE_SMALL
 do_call_t:
   SAVE;
   call_t(base, *pc, WINDOW);
@@ -667,7 +644,6 @@ do_call_ttt:
   SAVE;
   call_ttt(base, *pc, WINDOW);
   NEXT;
-#endif
 do_call:
 do_call_method: {
   SAVE;
@@ -710,7 +686,6 @@ do_ret: {
   ex.frames.pop_back();
   GO;
 }
-#ifndef SCONCE_SMALL
 do_fork: {
   SAVE;
   put_value(A, start_fork(*pc->build, captured(base, *pc->build), options), 0);
@@ -741,7 +716,6 @@ do_leave:
   SAVE;
   if (!ex.entered.empty()) ex.entered.pop_back();
   NEXT;
-#endif
 do_raise: {
   SAVE;
   const Value& name = value_of(B);
@@ -765,7 +739,6 @@ do_warn:
 #undef WINDOW
 }
 
-#ifndef SCONCE_SMALL  // which has nobody to observe: the loop is there once
 SCONCE_COLD void interpret_observed(Execution& ex, const RunOptions& options) {
   struct Leave {
     Observer& observer;
@@ -775,7 +748,6 @@ SCONCE_COLD void interpret_observed(Execution& ex, const RunOptions& options) {
   options.observer->enter(*ex.code);
   interpret<true>(ex, options);
 }
-#endif
 
 }  // namespace
 
@@ -807,11 +779,9 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   ex.code = &code;
   ex.pc = code.instructions.data();
   try {
-#ifndef SCONCE_SMALL
     if (options.observer) [[unlikely]] {
       interpret_observed(ex, options);
     } else  // NOLINT(readability-misleading-indentation)
-#endif
     {
       interpret<false>(ex, options);
     }

@@ -28,159 +28,151 @@ struct BuildSite;
 // X(name, operands, what it does). Operands are those of a, b, c and x: r a register, m a register whose last use this
 // may be (bit 0), n a small number, - nothing; for x: j a jump target, i an integer, f a float, o an operator, c a
 // call, t a record of BuildSite.
-// Lite bytecode is translated to those under X alone (serialization/lite/lite_translate.h): a small library has no
-// others. Those under G are for graphs.
-#define SCONCE_OPCODES_OF(X, G)                                                                         \
+#define SCONCE_OPCODES(X)                                                                               \
   /* moves */                                                                                           \
-  G(move_word, "rr--", "a = b, payload only")                                                           \
-  G(retag, "rrn-", "a = b with the tag of number c")                                                    \
+  X(move_word, "rr--", "a = b, payload only")                                                           \
+  X(retag, "rrn-", "a = b with the tag of number c")                                                    \
   X(copy_bits, "rr--", "a = b, both words, nothing counted")                                            \
   X(copy, "rr--", "a = b, counted")                                                                     \
   X(move, "rr--", "a = b, b is None afterwards")                                                        \
   X(drop, "r---", "a is released and None")                                                             \
   X(drop_range, "rn--", "number b registers from a on are released and None")                           \
   X(check_tag, "rn--", "an error unless a has the tag of number b")                                     \
-  G(load_int, "r--i", "a = x")                                                                          \
-  G(load_float, "r--f", "a = x")                                                                        \
+  X(load_int, "r--i", "a = x")                                                                          \
+  X(load_float, "r--f", "a = x")                                                                        \
   /* integers; booleans are 0 and 1 */                                                                  \
-  G(add_int, "rrr-", "a = b + c")                                                                       \
-  G(sub_int, "rrr-", "a = b - c")                                                                       \
-  G(mul_int, "rrr-", "a = b * c")                                                                       \
-  G(floordiv_int, "rrr-", "a = b // c")                                                                 \
-  G(mod_int, "rrr-", "a = b % c")                                                                       \
-  G(and_int, "rrr-", "a = b & c")                                                                       \
-  G(or_int, "rrr-", "a = b | c")                                                                        \
-  G(xor_int, "rrr-", "a = b ^ c")                                                                       \
+  X(add_int, "rrr-", "a = b + c")                                                                       \
+  X(sub_int, "rrr-", "a = b - c")                                                                       \
+  X(mul_int, "rrr-", "a = b * c")                                                                       \
+  X(floordiv_int, "rrr-", "a = b // c")                                                                 \
+  X(mod_int, "rrr-", "a = b % c")                                                                       \
+  X(and_int, "rrr-", "a = b & c")                                                                       \
+  X(or_int, "rrr-", "a = b | c")                                                                        \
+  X(xor_int, "rrr-", "a = b ^ c")                                                                       \
   X(add_int_imm, "rr-i", "a = b + x")                                                                   \
-  G(mul_int_imm, "rr-i", "a = b * x")                                                                   \
-  G(floordiv_int_imm, "rr-i", "a = b // x, x not 0 nor -1")                                             \
-  G(mod_int_imm, "rr-i", "a = b % x, x not 0 nor -1")                                                   \
-  G(neg_int, "rr--", "a = -b")                                                                          \
-  G(not_bool, "rr--", "a = not b")                                                                      \
-  G(eq_int, "rrr-", "a = b == c")                                                                       \
-  G(ne_int, "rrr-", "a = b != c")                                                                       \
-  G(lt_int, "rrr-", "a = b < c")                                                                        \
-  G(le_int, "rrr-", "a = b <= c")                                                                       \
-  G(eq_int_imm, "rr-i", "a = b == x")                                                                   \
-  G(ne_int_imm, "rr-i", "a = b != x")                                                                   \
-  G(lt_int_imm, "rr-i", "a = b < x")                                                                    \
-  G(le_int_imm, "rr-i", "a = b <= x")                                                                   \
-  G(gt_int_imm, "rr-i", "a = b > x")                                                                    \
-  G(ge_int_imm, "rr-i", "a = b >= x")                                                                   \
+  X(mul_int_imm, "rr-i", "a = b * x")                                                                   \
+  X(floordiv_int_imm, "rr-i", "a = b // x, x not 0 nor -1")                                             \
+  X(mod_int_imm, "rr-i", "a = b % x, x not 0 nor -1")                                                   \
+  X(neg_int, "rr--", "a = -b")                                                                          \
+  X(not_bool, "rr--", "a = not b")                                                                      \
+  X(eq_int, "rrr-", "a = b == c")                                                                       \
+  X(ne_int, "rrr-", "a = b != c")                                                                       \
+  X(lt_int, "rrr-", "a = b < c")                                                                        \
+  X(le_int, "rrr-", "a = b <= c")                                                                       \
+  X(eq_int_imm, "rr-i", "a = b == x")                                                                   \
+  X(ne_int_imm, "rr-i", "a = b != x")                                                                   \
+  X(lt_int_imm, "rr-i", "a = b < x")                                                                    \
+  X(le_int_imm, "rr-i", "a = b <= x")                                                                   \
+  X(gt_int_imm, "rr-i", "a = b > x")                                                                    \
+  X(ge_int_imm, "rr-i", "a = b >= x")                                                                   \
   /* floats */                                                                                          \
-  G(add_float, "rrr-", "a = b + c")                                                                     \
-  G(sub_float, "rrr-", "a = b - c")                                                                     \
-  G(mul_float, "rrr-", "a = b * c")                                                                     \
-  G(div_float, "rrr-", "a = b / c")                                                                     \
-  G(add_float_imm, "rr-f", "a = b + x")                                                                 \
-  G(mul_float_imm, "rr-f", "a = b * x")                                                                 \
-  G(div_float_imm, "rr-f", "a = b / x")                                                                 \
-  G(neg_float, "rr--", "a = -b")                                                                        \
-  G(eq_float, "rrr-", "a = b == c")                                                                     \
-  G(ne_float, "rrr-", "a = b != c")                                                                     \
-  G(lt_float, "rrr-", "a = b < c")                                                                      \
-  G(le_float, "rrr-", "a = b <= c")                                                                     \
-  G(int_to_float, "rr--", "a = float(b)")                                                               \
+  X(add_float, "rrr-", "a = b + c")                                                                     \
+  X(sub_float, "rrr-", "a = b - c")                                                                     \
+  X(mul_float, "rrr-", "a = b * c")                                                                     \
+  X(div_float, "rrr-", "a = b / c")                                                                     \
+  X(add_float_imm, "rr-f", "a = b + x")                                                                 \
+  X(mul_float_imm, "rr-f", "a = b * x")                                                                 \
+  X(div_float_imm, "rr-f", "a = b / x")                                                                 \
+  X(neg_float, "rr--", "a = -b")                                                                        \
+  X(eq_float, "rrr-", "a = b == c")                                                                     \
+  X(ne_float, "rrr-", "a = b != c")                                                                     \
+  X(lt_float, "rrr-", "a = b < c")                                                                      \
+  X(le_float, "rrr-", "a = b <= c")                                                                     \
+  X(int_to_float, "rr--", "a = float(b)")                                                               \
   /* jumps */                                                                                           \
   X(jump, "---j", "go to x")                                                                            \
-  G(jump_if, "r--j", "if a, go to x")                                                                   \
+  X(jump_if, "r--j", "if a, go to x")                                                                   \
   X(jump_unless, "r--j", "if not a, go to x")                                                           \
-  G(jump_eq_int, "rr-j", "if a == b, go to x")                                                          \
-  G(jump_ne_int, "rr-j", "if a != b, go to x")                                                          \
-  G(jump_lt_int, "rr-j", "if a < b, go to x")                                                           \
+  X(jump_eq_int, "rr-j", "if a == b, go to x")                                                          \
+  X(jump_ne_int, "rr-j", "if a != b, go to x")                                                          \
+  X(jump_lt_int, "rr-j", "if a < b, go to x")                                                           \
   X(jump_le_int, "rr-j", "if a <= b, go to x")                                                          \
-  G(jump_eq_int_imm, "rn-j", "if a == number b, go to x")                                               \
-  G(jump_ne_int_imm, "rn-j", "if a != number b, go to x")                                               \
-  G(jump_lt_int_imm, "rn-j", "if a < number b, go to x")                                                \
-  G(jump_le_int_imm, "rn-j", "if a <= number b, go to x")                                               \
-  G(jump_gt_int_imm, "rn-j", "if a > number b, go to x")                                                \
-  G(jump_ge_int_imm, "rn-j", "if a >= number b, go to x")                                               \
-  G(jump_mod_eq, "rnnj", "if a % number b == number c, go to x")                                        \
-  G(jump_mod_ne, "rnnj", "if a % number b != number c, go to x")                                        \
-  G(jump_eq_float, "rr-j", "if a == b, go to x")                                                        \
-  G(jump_ne_float, "rr-j", "if a != b, go to x")                                                        \
-  G(jump_lt_float, "rr-j", "if a < b, go to x")                                                         \
-  G(jump_le_float, "rr-j", "if a <= b, go to x")                                                        \
-  G(jump_not_lt_float, "rr-j", "if not a < b, go to x")                                                 \
-  G(jump_not_le_float, "rr-j", "if not a <= b, go to x")                                                \
+  X(jump_eq_int_imm, "rn-j", "if a == number b, go to x")                                               \
+  X(jump_ne_int_imm, "rn-j", "if a != number b, go to x")                                               \
+  X(jump_lt_int_imm, "rn-j", "if a < number b, go to x")                                                \
+  X(jump_le_int_imm, "rn-j", "if a <= number b, go to x")                                               \
+  X(jump_gt_int_imm, "rn-j", "if a > number b, go to x")                                                \
+  X(jump_ge_int_imm, "rn-j", "if a >= number b, go to x")                                               \
+  X(jump_mod_eq, "rnnj", "if a % number b == number c, go to x")                                        \
+  X(jump_mod_ne, "rnnj", "if a % number b != number c, go to x")                                        \
+  X(jump_eq_float, "rr-j", "if a == b, go to x")                                                        \
+  X(jump_ne_float, "rr-j", "if a != b, go to x")                                                        \
+  X(jump_lt_float, "rr-j", "if a < b, go to x")                                                         \
+  X(jump_le_float, "rr-j", "if a <= b, go to x")                                                        \
+  X(jump_not_lt_float, "rr-j", "if not a < b, go to x")                                                 \
+  X(jump_not_le_float, "rr-j", "if not a <= b, go to x")                                                \
   /* loops; each counts a step and looks whether the run was cancelled */                               \
-  G(for_prep, "rr-j", "a = 0; unless a < b, go to x")                                                   \
-  G(for_loop, "rr-j", "a = a + 1; if a < b, go to x")                                                   \
+  X(for_prep, "rr-j", "a = 0; unless a < b, go to x")                                                   \
+  X(for_loop, "rr-j", "a = a + 1; if a < b, go to x")                                                   \
   X(step, "----", "one more turn of a while loop")                                                      \
-  G(count, "r---", "a = a + 1, the turns of a while loop")                                              \
+  X(count, "r---", "a = a + 1, the turns of a while loop")                                              \
   /* an operation and the loop's end behind it; the limit is in the register after the counter c */     \
-  G(add_int_for, "rrrj", "a = a + b, then for_loop of c and the register after it")                     \
-  G(add_int_imm_for, "rnrj", "a = a + number b, then for_loop of c and the register after it")          \
+  X(add_int_for, "rrrj", "a = a + b, then for_loop of c and the register after it")                     \
+  X(add_int_imm_for, "rnrj", "a = a + number b, then for_loop of c and the register after it")          \
   /* lists, by what they store */                                                                       \
-  G(list_len, "rr--", "a = len(b)")                                                                     \
-  G(list_get_int, "rrr-", "a = b[c]")                                                                   \
-  G(list_get_float, "rrr-", "a = b[c]")                                                                 \
-  G(list_get_bool, "rrr-", "a = b[c]")                                                                  \
-  G(list_get_tensor, "rrr-", "a = b[c]")                                                                \
-  G(list_get_value, "rrr-", "a = b[c]")                                                                 \
-  G(list_set_int, "rrr-", "a[b] = c")                                                                   \
-  G(list_set_float, "rrr-", "a[b] = c")                                                                 \
-  G(list_set_tensor, "rrm-", "a[b] = c")                                                                \
-  G(list_set_value, "rrm-", "a[b] = c")                                                                 \
-  G(list_append_int, "rr--", "a.append(b)")                                                             \
-  G(list_append_float, "rr--", "a.append(b)")                                                           \
-  G(list_append_tensor, "rm--", "a.append(b)")                                                          \
-  G(list_append_value, "rm--", "a.append(b)")                                                           \
+  X(list_len, "rr--", "a = len(b)")                                                                     \
+  X(list_get_int, "rrr-", "a = b[c]")                                                                   \
+  X(list_get_float, "rrr-", "a = b[c]")                                                                 \
+  X(list_get_bool, "rrr-", "a = b[c]")                                                                  \
+  X(list_get_tensor, "rrr-", "a = b[c]")                                                                \
+  X(list_get_value, "rrr-", "a = b[c]")                                                                 \
+  X(list_set_int, "rrr-", "a[b] = c")                                                                   \
+  X(list_set_float, "rrr-", "a[b] = c")                                                                 \
+  X(list_set_tensor, "rrm-", "a[b] = c")                                                                \
+  X(list_set_value, "rrm-", "a[b] = c")                                                                 \
+  X(list_append_int, "rr--", "a.append(b)")                                                             \
+  X(list_append_float, "rr--", "a.append(b)")                                                           \
+  X(list_append_tensor, "rm--", "a.append(b)")                                                          \
+  X(list_append_value, "rm--", "a.append(b)")                                                           \
   /* dicts, strings, tuples */                                                                          \
-  G(dict_get_word, "rrr-", "a = b[c], the value a word")                                                \
+  X(dict_get_word, "rrr-", "a = b[c], the value a word")                                                \
   X(dict_get, "rrr-", "a = b[c]")                                                                       \
-  G(dict_contains, "rrr-", "a = c in b")                                                                \
-  G(dict_set, "rmm-", "a[b] = c")                                                                       \
-  G(str_concat, "rmr-", "a = b + c; appends in place when b's last use is here and nobody else has it") \
+  X(dict_contains, "rrr-", "a = c in b")                                                                \
+  X(dict_set, "rmm-", "a[b] = c")                                                                       \
+  X(str_concat, "rmr-", "a = b + c; appends in place when b's last use is here and nobody else has it") \
   X(make_tuple, "r--t", "a = (x's registers)")                                                          \
   X(make_list, "r--t", "a = [x's registers]")                                                           \
   X(make_dict, "r--t", "a = {x's registers}")                                                           \
   X(unpack_tuple, "m--t", "x's registers = a")                                                          \
   X(unpack_list, "m--t", "x's registers = a; an error unless it has as many")                           \
   X(tuple_get, "rrni", "a = b[x]; c the tag of a word")                                                 \
-  G(is_none, "rr--", "a = b is None")                                                                   \
-  G(is_not_none, "rr--", "a = b is not None")                                                           \
-  G(tolist, "rrnt", "a = tensor b as nested lists of x's type")                                         \
+  X(is_none, "rr--", "a = b is None")                                                                   \
+  X(is_not_none, "rr--", "a = b is not None")                                                           \
+  X(tolist, "rrnt", "a = tensor b as nested lists of x's type")                                         \
   X(tolist_of, "rrr-", "a = tensor a as lists nested b deep of elements of kind number c")              \
   X(isinstance, "rr-t", "a = isinstance(b, x's types)")                                                 \
   /* objects; x is the slot */                                                                          \
   X(make_object, "r--t", "a = a new object of x's type")                                                \
-  G(get_attr_word, "rr-i", "a = slot x of b, payload only")                                             \
-  G(get_attr, "rr-i", "a = slot x of b, counted")                                                       \
-  G(borrow_attr, "rr-i", "a = slot x of b, not counted")                                                \
-  G(set_attr_word, "rr-i", "slot x of a = b, payload only")                                             \
-  G(set_attr, "rm-i", "slot x of a = b")                                                                \
+  X(get_attr_word, "rr-i", "a = slot x of b, payload only")                                             \
+  X(get_attr, "rr-i", "a = slot x of b, counted")                                                       \
+  X(borrow_attr, "rr-i", "a = slot x of b, not counted")                                                \
+  X(set_attr_word, "rr-i", "slot x of a = b, payload only")                                             \
+  X(set_attr, "rm-i", "slot x of a = b")                                                                \
   X(get_slot, "rm-i", "a = slot x of b; an error unless b is an object that has it")                    \
   X(set_slot, "rm-i", "slot x of a = b; an error unless a is an object that has it")                    \
-  G(jump_none, "r--j", "if a is None, go to x")                                                         \
-  G(jump_not_none, "r--j", "if a is not None, go to x")                                                 \
+  X(jump_none, "r--j", "if a is None, go to x")                                                         \
+  X(jump_not_none, "r--j", "if a is not None, go to x")                                                 \
   /* operators */                                                                                       \
   X(call_op, "---o", "any operator, over Values")                                                       \
-  G(call_t, "rm-o", "a = op(b): Tensor(Tensor)")                                                        \
-  G(call_tt, "rmmo", "a = op(b, c): Tensor(Tensor, Tensor)")                                            \
-  G(call_ts, "rmro", "a = op(b, c): Tensor(Tensor, Scalar)")                                            \
-  G(call_tts, "rmmo", "a = op(b, c, x's third): Tensor(Tensor, Tensor, Scalar)")                        \
-  G(call_tss, "rmro", "a = op(b, c, x's third): Tensor(Tensor, Scalar, Scalar)")                        \
-  G(call_ttt, "rmmo", "a = op(b, c, x's third): Tensor(Tensor, Tensor, Tensor?)")                       \
+  X(call_t, "rm-o", "a = op(b): Tensor(Tensor)")                                                        \
+  X(call_tt, "rmmo", "a = op(b, c): Tensor(Tensor, Tensor)")                                            \
+  X(call_ts, "rmro", "a = op(b, c): Tensor(Tensor, Scalar)")                                            \
+  X(call_tts, "rmmo", "a = op(b, c, x's third): Tensor(Tensor, Tensor, Scalar)")                        \
+  X(call_tss, "rmro", "a = op(b, c, x's third): Tensor(Tensor, Scalar, Scalar)")                        \
+  X(call_ttt, "rmmo", "a = op(b, c, x's third): Tensor(Tensor, Tensor, Tensor?)")                       \
   /* functions; arguments stand in the registers from a on, where the results will be */                \
   X(call, "r--c", "the function of x")                                                                  \
   X(call_method, "r--c", "the method of a's own class that x names")                                    \
   X(ret, "n---", "return a values, which stand in the first registers")                                 \
-  G(fork, "r--t", "a = a future of x's code, started with x's registers")                               \
-  G(make_await, "r--t", "the same, started when somebody waits")                                        \
-  G(wait, "rmn-", "a = what future b becomes; c a tag")                                                 \
-  G(make_done, "rm-t", "a = a future that is b already")                                                \
-  G(run_region, "---t", "x's results = x's region of x's registers")                                    \
-  G(enter, "r---", "a's __exit__ is due")                                                               \
-  G(leave, "----", "the newest __exit__ is done")                                                       \
+  X(fork, "r--t", "a = a future of x's code, started with x's registers")                               \
+  X(make_await, "r--t", "the same, started when somebody waits")                                        \
+  X(wait, "rmn-", "a = what future b becomes; c a tag")                                                 \
+  X(make_done, "rm-t", "a = a future that is b already")                                                \
+  X(run_region, "---t", "x's results = x's region of x's registers")                                    \
+  X(enter, "r---", "a's __exit__ is due")                                                               \
+  X(leave, "----", "the newest __exit__ is done")                                                       \
   X(raise, "rr--", "raise message a, class name b")                                                     \
   X(warn, "r--t", "warn with message a, once per place")
-#ifdef SCONCE_SMALL
-#define SCONCE_NO_OPCODE(name, operands, text)
-#define SCONCE_OPCODES(X) SCONCE_OPCODES_OF(X, SCONCE_NO_OPCODE)
-#else
-#define SCONCE_OPCODES(X) SCONCE_OPCODES_OF(X, X)
-#endif
 
 enum class Opcode : uint16_t {
 #define SCONCE_OPCODE(name, operands, text) name,

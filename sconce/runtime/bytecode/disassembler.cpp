@@ -94,11 +94,7 @@ class Disassembler {
 
 const OpcodeInfo& opcode_info(Opcode op) {
   static constexpr OpcodeInfo table[] = {
-#ifdef SCONCE_SMALL  // the texts are for people
-#define SCONCE_OPCODE(name, operands, text) {"", operands, ""},
-#else
 #define SCONCE_OPCODE(name, operands, text) {#name, operands, text},
-#endif
       SCONCE_OPCODES(SCONCE_OPCODE)
 #undef SCONCE_OPCODE
   };
