@@ -140,19 +140,16 @@ def _operators(families, selection, orders):
         lines += [_glue(o, f"_{f}") for o in ops for f in selection.formats if formats.has_kernel(o.entry, f)]
         if lines:
             out += [f"namespace {family.name}_kernels {{", *lines, f"}}  // namespace {family.name}_kernels\n"]
-    rows = [records.small_record(o, f, selection.formats) for f, ops in of for o in ops]
+    # Overloads of a name stand in the order in which they are tried.
+    tried = {(name, overload): i for name, overloads in orders for i, overload in enumerate(overloads)}
+    listed = sorted(((o, f) for f, ops in of for o in ops),
+                    key=lambda row: (name := f"{row[0].schema.namespace}::{row[0].schema.name}",
+                                     tried.get((name, row[0].schema.overload), len(tried))))
+    rows = [records.small_record(o, f, selection.formats) for o, f in listed]
     out += ["namespace {", "", f"Op selected[{max(len(rows), 1)}] = {{", *[f"    {r}," for r in rows], "};"]
-    chosen = [o for _, ops in of for o in ops]
-    listed = ", ".join(terms.small_row(o) for o in chosen) or "{0, false, false}"
-    out += [f"constexpr TermsRecord selected_terms[] = {{{listed}}};", "", "}  // namespace", ""]
-    known = {f"{o.schema.namespace}::{o.schema.name}" for o in chosen}
-    rows = "".join(f'      {{"{name}", "{" ".join(o or "default" for o in overloads)}"}},\n' for name, overloads in orders
-                   if name in known)
-    span = f"std::span<Op>(selected, {len(chosen)})"
-    out += ["void register_generated_ops() {", f"  add_ops({span});"]
-    if rows:
-        out += [f"  static constexpr OverloadOrder order[] = {{\n{rows}  }};", "  order_overloads(order);"]
-    out += ["}", "", f"std::vector<FamilyTerms> generated_terms() {{ return {{{{{span}, selected_terms, nullptr}}}}; }}", ""]
+    chosen = [o for o, _ in listed]
+    listed = ", ".join(terms.small_row(o) for o in chosen) or "{nullptr, false, false}"
+    out += [f"constexpr OpTerms terms[] = {{{listed}}};", "", "}  // namespace", ""]
     aliases = sorted({(f"{o.schema.namespace}::{o.schema.name}", f"{o.schema.namespace}::{o.alias}") for o in chosen if o.alias})
     instructions = [(f"{o.schema.namespace}::{o.schema.key}", o.entry.data["instruction"]) for o in chosen
                     if "instruction" in o.entry.data]
@@ -164,7 +161,8 @@ def _operators(families, selection, orders):
     copies = any("Tensor" in o.schema.text for o in chosen)
     quantized = "quantized" in selection.formats
     out += [f"constinit const BuiltinClasses builtin_classes = {'quantized::register_packed_classes' if quantized else 'nullptr'};",
-            "", "namespace lite {", *_readers(selection),
+            "", "namespace lite {", f"constinit const std::span<Op> selected_ops(selected, {len(chosen)});",
+            "constinit const OpTerms* const selected_terms = terms;", *_readers(selection),
             f"const PlacesReader places_reader = {'read_archive_places' if selection.places else 'nullptr'};",
             f"const CustomClasses* const custom_classes = {'&packed_classes' if quantized else 'nullptr'};",
             f"const CopyLoop copy_loop = {'run_copy' if copies else 'nullptr'};", f"const bool allows_missing = {'true' if selection.partial else 'false'};", f"const int lowest_level = {order[0][1:]};",

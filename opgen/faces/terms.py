@@ -43,7 +43,7 @@ def _row(op, work):
 
 def small_row(op):
     """Of a small library, which has no budgets of work."""
-    return f"{{0, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
+    return f"{{nullptr, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
 
 
 def _bool(value):

@@ -1,6 +1,7 @@
 #include "sconce/dispatch/box.h"
 
 #include "sconce/base/inline_vector.h"
+#include "sconce/dispatch/op_counts.h"
 #include "sconce/dispatch/tensor_text.h"
 
 namespace sconce {
@@ -21,7 +22,7 @@ void put_value_of(box::TypeList<T...>, uint8_t type, Value& to, const void* argu
 std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys, const uint8_t* types,
                                    const void* const* arguments, size_t count) {
   InlineVector<Value, 8> boxed(count);
-  std::vector<Value> returns(op.schema().returns.size() + 1);
+  std::vector<Value> returns(counts_of(op).returns + 1);
   for (size_t i = 0; i < count; ++i) put_value_of(ArgumentTypes(), types[i], boxed[i], arguments[i]);
   boxed_kernel(kernel)(op, keys, boxed.data(), returns.data());
   return returns;

@@ -3,6 +3,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/once.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/op_counts.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/quantized_tensor.h"
@@ -26,7 +27,7 @@ void guard(const Op& op, KeySet keys, Value* args, Value* returns) {
   fail_as(ErrorKind::not_implemented,
           "Could not run '{}' with arguments from the '{}' backend. This could be because the operator doesn't exist "
           "for this backend",
-          op.qualified_name(), backend_name(format, args, op.schema().arguments.size()));
+          op.qualified_name(), backend_name(format, args, counts_of(op).arguments));
 }
 
 // Views of the tensor see its new integers.

@@ -4,6 +4,7 @@
 
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/binding/load_device.h"
+#include "sconce/dispatch/op_counts.h"
 #include "sconce/dispatch/records/op_family.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
@@ -14,7 +15,11 @@ namespace sconce {
 namespace {
 
 // "self: float32[3, 4], other: int64[5], alpha=1". A kernel may have moved arguments away: those are left out.
-std::string describe(const Schema& schema, const Value* args) {
+#ifdef SCONCE_SMALL  // which has no schemas of most operators
+std::string_view describe(const Op&, const Value*) { return {}; }
+#else
+std::string describe(const Op& op, const Value* args) {
+  const Schema& schema = op.schema();
   std::string out;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& argument = schema.arguments[i];
@@ -41,19 +46,7 @@ std::string describe(const Schema& schema, const Value* args) {
   }
   return out;
 }
-
-bool holds_tensor(TypePtr type) {
-  if (type->is(TypeKind::tensor)) return true;
-  for (TypePtr part : type->contained()) {
-    if (holds_tensor(part)) return true;
-  }
-  return false;
-}
-
-bool makes_tensor(const Op& op) {
-  const std::vector<Argument>& returns = op.schema().returns;
-  return std::any_of(returns.begin(), returns.end(), [](const Argument& a) { return holds_tensor(a.type); });
-}
+#endif
 
 }  // namespace
 
@@ -73,7 +66,7 @@ KeySet argument_keys(const Op& op, const Value* args, size_t count) {
     }
   }
   if (!keys.empty()) return keys;
-  if (!device || !makes_tensor(op)) return Key::cpu;
+  if (!device || !counts_of(op).makes_tensor) return Key::cpu;
   find_backend(
       device->to_device().type);  // the first tensor of a device may be made by an operator: see backend_library.h
   return backend_key(device->to_device().type);
@@ -110,7 +103,7 @@ std::string Op::qualified_name() const {
 }
 
 void Op::call_boxed(Value* args, Value* returns) const {
-  redispatch_boxed(active_keys(argument_keys(*this, args, schema().arguments.size())), args, returns);
+  redispatch_boxed(active_keys(argument_keys(*this, args, counts_of(*this).arguments)), args, returns);
 }
 
 void Op::redispatch_boxed(KeySet keys, Value* args, Value* returns) const {
@@ -123,7 +116,7 @@ void Op::redispatch_boxed(KeySet keys, Value* args, Value* returns) const {
       box(kernel, keys, args, returns);
     }
   } catch (Error& error) {
-    if (error.op().empty() && !is_internal(*this)) error.set_op(qualified_name(), describe(schema(), args));
+    if (error.op().empty() && !is_internal(*this)) error.set_op(qualified_name(), describe(*this, args));
     throw;
   }
 }

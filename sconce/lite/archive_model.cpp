@@ -1,6 +1,6 @@
 // Models of lite archives: methods as stack code (Note [Stack code]).
 #include <cstring>
-#include <unordered_set>
+#include <utility>
 
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/dispatch/custom/custom_class.h"
@@ -39,7 +39,7 @@ class Bytecode final : public MethodBody {
 };
 
 // What pickles of an archive refer to: classes, tensors of its storages.
-class ArchiveContext final : public PickleContext {
+class ArchiveContext final : public PickleSource {
  public:
   ArchiveContext(ArchiveModel& model, const Records& records, std::string folder, bool trust)
       : model_(model), file_(records.name()), folder_(std::move(folder)), trust_(trust), storages_(records, "") {}
@@ -49,11 +49,11 @@ class ArchiveContext final : public PickleContext {
   }
 
   // Constants' storages are shared with constants.pkl where the key says so: "0.storage", or, once, "constants/0".
-  Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
+  Tensor storage(const std::string& key, DType dtype, int64_t count) override {
     if (key.starts_with("constants/")) return storages_.find(key, dtype, count);
     return storages_.find((key.ends_with(".storage") ? "constants/" : folder_) + key, dtype, count);
   }
-  TypePtr find_class(const std::string& name) override { return model_.types.find_class(name); }
+  TypePtr find_class(std::string_view name) override { return model_.types.find_class(name); }
   TypePtr find_type(std::string_view text) override { return model_.types.parse(text); }
   Value build(TypePtr type, Value state) override {
     SCONCE_CHECK(folder_ == "data/", "{}: bytecode.pkl: an object of class '{}' is no constant", file_, type->name());
@@ -67,8 +67,7 @@ class ArchiveContext final : public PickleContext {
   // A class is what its first object shows; the others must be the same.
   Value object_of(TypePtr type, const Dict& state) {
     std::vector<ClassInfo::Attribute>& attributes = type->class_info()->attributes;
-    const bool is_first = defined_.insert(type).second;
-    if (is_first) attributes.clear();
+    const bool is_first = !std::exchange(type->class_info()->is_module, true);  // which marks those that are known
     std::vector<Value> values;
     bool same = true;
     state.for_each([&](const Value& key, const Value& v) {
@@ -94,7 +93,7 @@ class ArchiveContext final : public PickleContext {
     if (set_state)
       run_method(model_.program, *set_state, args, model_.places.get(), kMaxSetStateDepth);
     else
-      custom_classes->restore(type, std::span<Value>(args), *this);
+      custom_classes->restore(type, std::span<Value>(args));
     return object;
   }
 
@@ -102,7 +101,6 @@ class ArchiveContext final : public PickleContext {
   const std::string file_, folder_;
   const bool trust_;
   Storages storages_;
-  std::unordered_set<TypePtr> defined_;
   size_t restored_slots_ = 0;
 };
 
@@ -114,7 +112,7 @@ void define_slots(const StackProgram& program) {
     for (const Instruction& i : m.code) {
       if (i.op == Opcode::set_attr) last = std::max(last, i.x);
     }
-    m.self->class_info()->attributes.resize(static_cast<size_t>(last + 1), {"", any_type()});
+    for (int32_t i = 0; i <= last; ++i) m.self->class_info()->attributes.emplace_back();
   }
 }
 

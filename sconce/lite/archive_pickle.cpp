@@ -4,15 +4,46 @@
 #include <bit>
 #include <cstring>
 
+#include "sconce/lite/refuse.h"
+#include "sconce/runtime/value_types.h"
 #include "sconce/serialization/pickle/pickle_globals.h"
+#include "sconce/serialization/pickle/pickle_reader.h"
 
 namespace sconce::lite {
 namespace {
 
+// What pickles of archives may call.
+enum class Constructor : uint8_t {
+  none,
+  tensor,
+  quantized,
+  sparse,
+  ints,
+  reals,
+  bools,
+  tensors,
+  typed,
+  hooks,
+  complex,
+  device,
+};
+constexpr const char* kConstructors[] = {"",
+                                         "_rebuild_tensor_v2",
+                                         "_rebuild_qtensor",
+                                         "_rebuild_sparse_tensor",
+                                         "build_intlist",
+                                         "build_doublelist",
+                                         "build_boollist",
+                                         "build_tensorlist",
+                                         "restore_type_tag",
+                                         "OrderedDict",
+                                         "complex",
+                                         "device"};
+
 // What lies on the stack: a value; a constructor; a class whose object waits for its state.
 struct Item {
   Value value = {};
-  const PickleConstructor* constructor = nullptr;
+  Constructor constructor = Constructor::none;
   TypePtr type = nullptr;
   int depth = 0;        // containers inside of each other
   uint64_t weight = 1;  // values inside, the shared ones as often as they are used
@@ -20,10 +51,10 @@ struct Item {
 
 class ArchivePickle {
  public:
-  ArchivePickle(std::string_view bytes, const std::string& name, PickleContext& context)
+  ArchivePickle(std::string_view bytes, const std::string& name, PickleSource& source)
       : bytes_(bytes),
         name_(name),
-        context_(context),
+        source_(source),
         most_weight_(kMaxPickleSharing * bytes.size() + kMinPickleSharing) {}
 
   Value read() {
@@ -34,8 +65,8 @@ class ArchivePickle {
   }
 
  private:
-  [[noreturn]] void wrong(std::string_view what, std::initializer_list<ErrorArg> args = {}) const {
-    fail("{}: pickle, byte {}: {}", name_, at_, format_message(what, args));
+  [[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* what, const char* detail = "") const {
+    refuse("%s: pickle, byte %zu: %s%s", name_.c_str(), at_, what, detail);
   }
 
   // ---- bytes ----
@@ -58,26 +89,32 @@ class ArchivePickle {
   }
   // Two's complement.
   int64_t integer(size_t n) {
-    if (n > 8) wrong("an integer has {} bytes", {n});
+    if (n > 8) wrong("an integer has more than 8 bytes");
     if (n == 0) return 0;
     const auto unused = static_cast<int>(8 * (8 - n));
     return static_cast<int64_t>(number(n) << unused) >> unused;
   }
 
   // ---- the stack ----
-  void push(Item item) {
-    if (item.depth > kMaxPickleDepth) wrong("containers are nested more than {} deep", {kMaxPickleDepth});
-    if (item.weight > most_weight_) wrong("values are shared too often: they would be {}", {item.weight});
-    stack_.push_back(std::move(item));
-    if (stack_.size() + memo_.size() > kMaxPickleItems) wrong("there are too many items");
+  Item& push() {
+    if (stack_.size() + memo_.size() >= kMaxPickleItems) wrong("there are too many items");
+    return stack_.emplace_back();
   }
-  void push_value(Value v, int depth = 0) { push({.value = std::move(v), .depth = depth}); }
+  // In place of the last `count` items.
+  void replace(size_t count, Item& by) {
+    if (by.depth > kMaxPickleDepth) wrong("containers are nested more than 1000 deep");
+    if (by.weight > most_weight_) wrong("values are shared too often");
+    drop(count);
+    push() = std::move(by);
+  }
   // The last `count` items; none of those before a mark.
   Item* last(size_t count) {
     if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) wrong("the stack is empty");
     return stack_.data() + stack_.size() - count;
   }
-  void drop(size_t count) { stack_.resize(stack_.size() - count); }
+  void drop(size_t count) {
+    for (; count > 0; --count) stack_.pop_back();
+  }
   size_t since_mark() {
     if (marks_.empty()) wrong("there is no mark");
     const size_t from = marks_.back();
@@ -85,8 +122,8 @@ class ArchivePickle {
     return stack_.size() - from;
   }
   Value value(Item& item) const {
-    if (item.constructor) wrong("'{}' is not a value", {item.constructor->name});
-    if (item.type) wrong("an object of class '{}' has no state", {item.type->name()});
+    if (item.constructor != Constructor::none) wrong("a constructor is not a value");
+    if (item.type) wrong("an object has no state, of class ", item.type->name().c_str());
     return std::move(item.value);
   }
   // Makes `part` a part of `whole`.
@@ -104,15 +141,14 @@ class ArchivePickle {
     Item* const parts = last(count);
     for (size_t i = 0; i < count; ++i) items.push_back(part(whole, parts[i]));
     whole.value = Value(make_ref<Tuple>(std::move(items)));
-    drop(count);
-    push(std::move(whole));
+    replace(count, whole);
   }
   // The container below the last `count` items, which nothing else refers to, gets them.
   void fill(Tag tag, size_t count) {
     Item* const parts = last(count + 1) + 1;
     Item whole = std::move(parts[-1]);
     if (whole.value.tag() != tag || !whole.value.counted()->count.unique())
-      wrong("items are given to something that is no new {}", {tag_name(tag)});
+      wrong("items are given to something that is not a new ", tag_name(tag).data());
     if (tag == Tag::list) {
       for (size_t i = 0; i < count; ++i) whole.value.to_list().append(part(whole, parts[i]));
     } else {
@@ -123,11 +159,10 @@ class ArchivePickle {
         whole.value.to_dict().set(std::move(key), part(whole, parts[i + 1]));
       }
     }
-    drop(count + 1);
-    push(std::move(whole));
+    replace(count + 1, whole);
   }
   void check_key(const Value& key, uint64_t parts) const {
-    if (parts > kMaxPickleKeyParts) wrong("a key of a dict has more than {} parts", {kMaxPickleKeyParts});
+    if (parts > kMaxPickleKeyParts) wrong("a key of a dict has more than 100 parts");
     if (key.is_tuple()) {
       for (const Value& item : key.to_tuple().items) check_key(item, 1);
     } else if (key.is_list() || key.is_dict() || key.is_object()) {
@@ -138,39 +173,78 @@ class ArchivePickle {
   // ---- the memo ----
   // Numbers are counted, from 0.
   void memoize(uint64_t id) {
-    if (id > memo_.size()) wrong("memo {} comes before memo {}", {id, memo_.size()});
+    if (id > memo_.size()) wrong("memos are not counted");
     if (id == memo_.size()) memo_.emplace_back();
     memo_[id] = *last(1);
   }
   void recall(uint64_t id) {
-    if (id >= memo_.size()) wrong("memo {} is empty", {id});
-    push(memo_[id]);
+    if (id >= memo_.size()) wrong("a memo is empty");
+    push() = memo_[id];
   }
 
   // ---- constructors ----
   void global() {
     const std::string_view module = line(), name = line();
-    if (module == "__torch__" || module.starts_with("__torch__."))
-      return push({.type = context_.find_class(format_message("{}.{}", {module, name}))});
-    if (const PickleConstructor* c = find_pickle_constructor(module, name); c && c->make)
-      return push({.constructor = c});
+    const std::string whole = format_message("{}.{}", {module, name});
+    Item& item = push();
+    if (module.starts_with("__torch__")) {
+      item.type = source_.find_class(whole);
+      return;
+    }
+    for (size_t i = 1; i < std::size(kConstructors); ++i) {
+      if (name == kConstructors[i]) item.constructor = static_cast<Constructor>(i);
+    }
+    if (item.constructor != Constructor::none) return;
     std::optional<Value> constant = pickle_constant(module, name);
-    if (!constant) wrong("'{}.{}' is not on the list of what a file may name", {module, name});
-    push_value(std::move(*constant));
+    if (!constant) wrong("not on the list of what a file may name: ", whole.c_str());
+    item.value = std::move(*constant);
   }
   void reduce() {
     Item* const items = last(2);
-    const PickleConstructor* constructor = items[0].constructor;
+    const Constructor constructor = items[0].constructor;
     Item made = std::move(items[1]);
-    if (!constructor || !made.value.is_tuple()) wrong("only known constructors can be called, with a tuple");
+    if (constructor == Constructor::none || !made.value.is_tuple())
+      wrong("only known constructors can be called, with a tuple");
     try {
-      made.value = constructor->make(made.value.to_tuple().items, context_);
+      made.value = make(constructor, made.value.to_tuple().items);
     } catch (const Error& error) {
-      wrong("{}: {}", {constructor->name, error.message()});
+      wrong(kConstructors[static_cast<size_t>(constructor)], format_message(": {}", {error.message()}).c_str());
     }
     if (made.value.is_tensor()) made.depth = 0, made.weight = 1;  // has no parts
-    drop(2);
-    push(std::move(made));
+    replace(2, made);
+  }
+  Value make(Constructor constructor, const std::vector<Value>& args) {
+    constexpr size_t kArguments[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 0, 2, 1};  // where it is not for the constructor to say
+    const size_t wanted = kArguments[static_cast<size_t>(constructor)];
+    SCONCE_CHECK(wanted == 0 || args.size() == wanted, "takes {} arguments, got {}", wanted, args.size());
+    switch (constructor) {
+      case Constructor::tensor:
+        return rebuild_tensor(args);
+      case Constructor::quantized:
+        return rebuild_quantized(args);
+      case Constructor::sparse:
+        return rebuild_sparse(args);
+      case Constructor::ints:
+        return as(args[0], list_type(int_type()));
+      case Constructor::reals:
+        return as(args[0], list_type(float_type()));
+      case Constructor::bools:
+        return as(args[0], list_type(bool_type()));
+      case Constructor::tensors:
+        return as(args[0], list_type(tensor_type()));
+      case Constructor::typed:
+        return as(args[0], source_.find_type(args[1].to_string_ref()));
+      case Constructor::complex:
+        return std::complex<double>(args[0].to_double(), args[1].to_double());
+      case Constructor::device:
+        return parse_device(args[0].to_string_ref());
+      default:  // hooks, of which there are none
+        return make_ref<Dict>(any_type(), any_type());
+    }
+  }
+  Value as(Value v, TypePtr type) const {
+    if (!runtime::convert_argument(v, type)) wrong("a value is not of type ", type->annotation().c_str());
+    return v;
   }
   void new_object() {
     const Item* items = last(2);
@@ -183,9 +257,8 @@ class ArchivePickle {
     if (!items[0].type) wrong("a state is given to something that is no object");
     Item made{.depth = 1};
     Value state = part(made, items[1]);
-    made.value = context_.build(items[0].type, std::move(state));
-    drop(2);
-    push(std::move(made));
+    made.value = source_.build(items[0].type, std::move(state));
+    replace(2, made);
   }
   void persistent() {
     const Value id = value(*last(1));
@@ -194,33 +267,15 @@ class ArchivePickle {
       wrong("a persistent id must be ('storage', class, key, location, count)");
     const std::string& class_name = (*parts)[1].to_string_ref();
     const std::optional<DType> dtype = storage_dtype(class_name);
-    if (!dtype) wrong("storages of class '{}' are not supported", {class_name});
-    Tensor flat = context_.storage((*parts)[2].to_string_ref(), dtype, (*parts)[4].to_int());
-    drop(1);
-    push_value(std::move(flat));
+    if (!dtype) wrong("not supported: storages of class ", class_name.c_str());
+    Tensor flat = source_.storage((*parts)[2].to_string_ref(), *dtype, (*parts)[4].to_int());
+    *last(1) = {.value = std::move(flat)};
   }
 
   void step(char op) {
     switch (op) {
       case '(':
         return marks_.push_back(stack_.size());
-      case 'N':
-        return push_value({});
-      case '\x88':
-      case '\x89':
-        return push_value(op == '\x88');
-      case 'K':
-        return push_value(static_cast<int64_t>(number(1)));
-      case 'M':
-        return push_value(static_cast<int64_t>(number(2)));
-      case 'J':
-        return push_value(integer(4));
-      case '\x8a':  // LONG1
-        return push_value(integer(number(1)));
-      case 'G':
-        return push_value(std::bit_cast<double>(__builtin_bswap64(number(8))));
-      case 'X':  // BINUNICODE
-        return push_value(Value(take(number(4))));
       case ')':
       case '\x85':
       case '\x86':
@@ -228,14 +283,10 @@ class ArchivePickle {
         return make_tuple(op == ')' ? 0 : static_cast<size_t>(op - '\x84'));
       case 't':
         return make_tuple(since_mark());
-      case ']':
-        return push_value(Value(make_ref<List>(any_type())), 1);
       case 'a':
         return fill(Tag::list, 1);
       case 'e':
         return fill(Tag::list, since_mark());
-      case '}':
-        return push_value(Value(make_ref<Dict>(any_type(), any_type())), 1);
       case 's':
         return fill(Tag::dict, 2);
       case 'u':
@@ -259,13 +310,52 @@ class ArchivePickle {
       case 'Q':
         return persistent();
       default:
-        wrong("unknown opcode {}", {static_cast<int>(static_cast<uint8_t>(op))});
+        return literal(op, push());
+    }
+  }
+  // Values that stand in the pickle, and empty containers.
+  void literal(char op, Item& item) {
+    switch (op) {
+      case 'N':
+        return;
+      case '\x88':
+      case '\x89':
+        item.value = Value(op == '\x88');
+        return;
+      case 'K':
+        item.value = Value(static_cast<int64_t>(number(1)));
+        return;
+      case 'M':
+        item.value = Value(static_cast<int64_t>(number(2)));
+        return;
+      case 'J':
+        item.value = Value(integer(4));
+        return;
+      case '\x8a':  // LONG1
+        item.value = Value(integer(number(1)));
+        return;
+      case 'G':
+        item.value = Value(std::bit_cast<double>(__builtin_bswap64(number(8))));
+        return;
+      case 'X':  // BINUNICODE
+        item.value = Value(take(number(4)));
+        return;
+      case ']':
+        item.value = Value(make_ref<List>(any_type()));
+        item.depth = 1;
+        return;
+      case '}':
+        item.value = Value(make_ref<Dict>(any_type(), any_type()));
+        item.depth = 1;
+        return;
+      default:
+        refuse("%s: pickle, byte %zu: unknown opcode %d", name_.c_str(), at_, static_cast<uint8_t>(op));
     }
   }
 
   const std::string_view bytes_;
   const std::string& name_;
-  PickleContext& context_;
+  PickleSource& source_;
   const uint64_t most_weight_;
   size_t at_ = 0;
   std::vector<Item> stack_, memo_;
@@ -274,8 +364,8 @@ class ArchivePickle {
 
 }  // namespace
 
-Value read_archive_pickle(std::string_view bytes, const std::string& name, PickleContext& context) {
-  return ArchivePickle(bytes, name, context).read();
+Value read_archive_pickle(std::string_view bytes, const std::string& name, PickleSource& source) {
+  return ArchivePickle(bytes, name, source).read();
 }
 
 }  // namespace sconce::lite

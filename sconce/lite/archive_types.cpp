@@ -23,7 +23,7 @@ class TypeReader {
 
  private:
   [[noreturn]] void wrong() const {
-    fail_as(ErrorKind::value, "type '{}': cannot be read at column {}", text_, at_ + 1);
+    fail_as(ErrorKind::value, "a type cannot be read at column {}: '{}'", at_ + 1, text_);
   }
   bool accept(std::string_view word) {
     if (!text_.substr(at_).starts_with(word)) return false;
@@ -126,7 +126,6 @@ TypePtr ArchiveTypes::find_class(std::string_view name) {
   TypePtr& known = named_[std::string(name)];
   if (!known) {
     const TypePtr made = make_class_type(name);
-    made->class_info()->is_module = true;
     scope_->adopt(made);
     known = made;
   }

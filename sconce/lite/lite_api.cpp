@@ -1,7 +1,6 @@
 // The C interface of lite libraries: plain data to Values and back, and the barrier that no exception crosses.
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <new>
 
 #include "sconce/base/error.h"
@@ -18,7 +17,7 @@ struct sconce_lite_model {
   sconce::FileBytesPtr file;
   sconce::lite::Model model;
   std::vector<sconce_lite_value> result;  // the tree, the root first
-  std::deque<std::string> texts;          // of kind other
+  std::vector<sconce::Value> texts;       // of kind other
 
   sconce_lite_model(sconce::FileBytesPtr bytes, bool trust) : file(std::move(bytes)), model(file, trust) {}
 };
@@ -285,7 +284,8 @@ class ResultWriter {
         return;
       }
       default:
-        return put_text(model_.texts.emplace_back(v.repr()), SCONCE_LITE_OTHER, to);
+        model_.texts.emplace_back(v.is_device() ? to_string(v.to_device()) : v.type()->annotation());
+        return put_text(model_.texts.back().to_string_ref(), SCONCE_LITE_OTHER, to);
     }
   }
   void put_text(const std::string& text, sconce_lite_kind kind, sconce_lite_value& to) {

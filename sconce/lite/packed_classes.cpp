@@ -1,7 +1,7 @@
 #include "sconce/lite/packed_classes.h"
 
 #include "sconce/dispatch/custom/custom_class.h"
-#include "sconce/serialization/pickle/pickle_reader.h"
+#include "sconce/runtime/value_types.h"
 
 namespace sconce::lite {
 namespace {
@@ -20,9 +20,11 @@ Value call(TypePtr type, std::string_view name, std::span<Value> args) {
   return result;
 }
 
-void restore(TypePtr type, std::span<Value> args, PickleContext& context) {
+void restore(TypePtr type, std::span<Value> args) {
   const Op& op = method_of(type, "__setstate__", args.size());
-  args[1] = context.fit(args[1], op.schema().arguments[1].type);
+  const TypePtr wanted = op.schema().arguments[1].type;
+  SCONCE_CHECK(runtime::convert_argument(args[1], wanted), "the state of {} is no {}", type->name(),
+               wanted->annotation());
   Value result;
   op.call_boxed(args.data(), &result);
 }

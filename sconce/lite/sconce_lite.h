@@ -96,7 +96,7 @@ typedef enum sconce_lite_kind {
   SCONCE_LITE_LIST = 7,
   SCONCE_LITE_TUPLE = 8,
   SCONCE_LITE_DICT = 9,  /* items are keys and values by turns */
-  SCONCE_LITE_OTHER = 10 /* in results only: `text` is its repr */
+  SCONCE_LITE_OTHER = 10 /* in results only: `text` names its type, or a device */
 } sconce_lite_kind;
 
 #define SCONCE_LITE_MAX_RANK 8

@@ -1,12 +1,12 @@
 // Build-time selection: what opgen writes of it beside the records of operators (docs/small.md).
 #pragma once
 
+#include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/lite/lite_model.h"
 #include "sconce/lite/stack_machine.h"
 #include "sconce/tensor/backend.h"
 
 namespace sconce {
-class PickleContext;
 class Records;
 }  // namespace sconce
 
@@ -22,11 +22,14 @@ extern const PlacesReader places_reader;
 
 // Classes of C++ that archives may name: those of packed weights. Null without the format quantized.
 struct CustomClasses {
-  TypePtr (*find)(std::string_view name);                                                  // null when there is none
-  Value (*call)(TypePtr type, std::string_view method, std::span<Value> args);             // throws Error
-  void (*restore)(TypePtr type, std::span<Value> self_and_state, PickleContext& context);  // __setstate__; throws Error
+  TypePtr (*find)(std::string_view name);                                       // null when there is none
+  Value (*call)(TypePtr type, std::string_view method, std::span<Value> args);  // throws Error
+  void (*restore)(TypePtr type, std::span<Value> self_and_state);               // __setstate__; throws Error
 };
 extern const CustomClasses* const custom_classes;
+
+extern const std::span<Op> selected_ops;
+extern const OpTerms* const selected_terms;  // of each
 
 extern const int lowest_level;              // of instruction sets: a processor with less is refused
 extern const char* const selected_dtypes;   // separated by spaces; empty: all

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
 
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/lite/op_shape.h"
+#include "sconce/lite/refuse.h"
 #include "sconce/lite/selected.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/serialization/lite/lite_verifier.h"
@@ -88,15 +92,15 @@ class ProgramReader {
       : file_(file), archive_version_(archive_version), types_(types), program_(program) {}
 
   void read(const Value& pickle) {
-    place_ = "it";
-    const std::vector<Value>& items = tuple(pickle, "bytecode");
+    place_ = "all methods";
+    const std::vector<Value>& items = tuple(pickle, "the pickle");
     const int64_t version = !items.empty() && items[0].is_int() ? items[0].to_int() : 3;  // the first ones did not say
     if (version < kOldestBytecode || version > kNewestBytecode) {
-      fail("{}: bytecode.pkl: bytecode of version {} cannot be read, versions {} to {} can", file_, version,
-           kOldestBytecode, kNewestBytecode);
+      wrong("bytecode of version %" PRId64 " cannot be read, versions %" PRId64 " to %" PRId64 " can", version,
+            kOldestBytecode, kNewestBytecode);
     }
     counts_arguments_ = version > 5;
-    if (items.size() - 1 > kMostMethods) wrong("there are more than {} methods", {kMostMethods});
+    if (items.size() - 1 > kMostMethods) wrong("there are more than %zu methods", kMostMethods);
     program_.methods.resize(items.size() - 1);
     for (size_t i = 1; i < items.size(); ++i) read_method(items[i], program_.methods[i - 1]);
     if (!complaints_.empty())
@@ -107,30 +111,36 @@ class ProgramReader {
 
  private:
   // ---- tables ----
-  [[noreturn]] void wrong(std::string_view what, std::initializer_list<ErrorArg> args = {}) const {
-    fail("{}: bytecode.pkl: {}: {}", file_, place_, format_message(what, args));
+  [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] void wrong(const char* what, ...) const {
+    va_list args;
+    va_start(args, what);
+    char text[512];
+    std::vsnprintf(text, sizeof text, what, args);
+    va_end(args);
+    refuse("%s: bytecode.pkl: %s: %s", file_.c_str(), place_.c_str(), text);
   }
   const std::vector<Value>& tuple(const Value& v, const char* what, size_t size = SIZE_MAX) const {
-    if (!v.is_tuple()) wrong("{} is {}, not a tuple", {what, tag_name(v.tag())});
+    if (!v.is_tuple()) wrong("%s is %s, not a tuple", what, tag_name(v.tag()).data());
     const std::vector<Value>& items = v.to_tuple().items;
-    if (size != SIZE_MAX && items.size() != size) wrong("{} has {} items, not {}", {what, items.size(), size});
+    if (size != SIZE_MAX && items.size() != size) wrong("%s has %zu items, not %zu", what, items.size(), size);
     return items;
   }
   const std::string& text(const Value& v, const char* what) const {
-    if (!v.is_string()) wrong("{} is {}, not a text", {what, tag_name(v.tag())});
+    if (!v.is_string()) wrong("%s is %s, not a text", what, tag_name(v.tag()).data());
     return v.to_string_ref();
   }
   int64_t number(const Value& v, const char* what, int64_t low, int64_t high) const {
-    if (!v.is_int()) wrong("{} is {}, not an int", {what, tag_name(v.tag())});
-    if (v.to_int() < low || v.to_int() > high) wrong("{} is {}, not in {} to {}", {what, v.to_int(), low, high});
+    if (!v.is_int()) wrong("%s is %s, not an int", what, tag_name(v.tag()).data());
+    if (v.to_int() < low || v.to_int() > high)
+      wrong("%s is %" PRId64 ", not in %" PRId64 " to %" PRId64, what, v.to_int(), low, high);
     return v.to_int();
   }
   // Field `index` of a table of (name, value), which must be called so.
   const Value& field(const std::vector<Value>& table, size_t index, const char* name) const {
-    if (index >= table.size()) wrong("there is no '{}': the table ends after {} fields", {name, table.size()});
+    if (index >= table.size()) wrong("there is no '%s': the table ends after %zu fields", name, table.size());
     const std::vector<Value>& pair = tuple(table[index], name, 2);
     if (const std::string& found = text(pair[0], "a field's name"); found != name)
-      wrong("field {} is '{}', not '{}'", {index, found, name});
+      wrong("field %zu is '%s', not '%s'", index, found.c_str(), name);
     return pair[1];
   }
   const std::vector<Value>& rows(const std::vector<Value>& table, size_t index, const char* name) const {
@@ -158,7 +168,7 @@ class ProgramReader {
     read_arguments(rows(schema, 0, "arguments"), m.arguments);
     std::vector<StackArgument> results;
     read_arguments(rows(schema, 1, "returns"), results);
-    if (results.size() != 1) wrong("it has {} results, not one", {results.size()});
+    if (results.size() != 1) wrong("it has %zu results, not one", results.size());
     m.result = results[0].type;
     if (m.code.empty()) wrong("it has no instructions");
     for (at_ = 0; at_ < m.code.size(); ++at_) check_operands(m, m.code[at_]);
@@ -166,7 +176,7 @@ class ProgramReader {
 
   void read_arguments(const std::vector<Value>& rows, std::vector<StackArgument>& arguments) const {
     if (rows.size() > static_cast<size_t>(kMaxArguments))
-      wrong("there are {} arguments, at most {} are possible", {rows.size(), kMaxArguments});
+      wrong("there are %zu arguments, at most %d are possible", rows.size(), static_cast<int>(kMaxArguments));
     for (const Value& row : rows) {
       const std::vector<Value>& parts = tuple(row, "an argument", 3);
       StackArgument& a = arguments.emplace_back();
@@ -174,7 +184,7 @@ class ProgramReader {
       try {
         a.type = types_.parse(text(field(parts, 1, "type"), "an argument's type"), true);
       } catch (const Error& e) {
-        wrong("argument '{}': {}", {a.name, e.message()});
+        wrong("argument '%s': %s", a.name.c_str(), e.what());
       }
       a.default_value = field(parts, 2, "default_value");
       // None is both no default and the default None; only an optional argument can have that.
@@ -186,7 +196,8 @@ class ProgramReader {
     const std::vector<Value>& parts = tuple(v, "an instruction", 3);
     const std::string& name = text(parts[0], "an opcode");
     const std::optional<Opcode> op = opcode_by_name(name);
-    if (!op) wrong("instruction {}: there is no opcode '{}' in the bytecode of lite archives", {m.code.size(), name});
+    if (!op)
+      wrong("instruction %zu: there is no opcode '%s' in the bytecode of lite archives", m.code.size(), name.c_str());
     Instruction i{*op, static_cast<int32_t>(number(parts[1], "X of an instruction", INT32_MIN, INT32_MAX)),
                   static_cast<uint16_t>(number(parts[2], "N of an instruction", 0, UINT16_MAX))};
     // Operators that have an opcode of their own are called as all others.
@@ -257,17 +268,23 @@ class ProgramReader {
   }
 
   // ---- the verifier ----
-  [[noreturn]] void wrong_code(const StackMethod& m, std::string_view what,
-                               std::initializer_list<ErrorArg> args = {}) const {
-    fail("{}: bytecode.pkl: method '{}': instruction {}: {}: {}", file_, m.name, at_, opcode_name(m.code[at_].op),
-         format_message(what, args));
+  [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] void wrong_code(const StackMethod& m,
+                                                                                    const char* what, ...) const {
+    va_list args;
+    va_start(args, what);
+    char text[512];
+    std::vsnprintf(text, sizeof text, what, args);
+    va_end(args);
+    refuse("%s: bytecode.pkl: method '%s': instruction %zu: %s: %s", file_.c_str(), m.name.c_str(), at_,
+           opcode_name(m.code[at_].op).data(), text);
   }
   void in_range(const StackMethod& m, const char* what, int64_t index, int64_t count, size_t size) const {
     if (index < 0 || index + count > static_cast<int64_t>(size))
-      wrong_code(m, "there is no {} {}: the method has {}", {what, count > 1 ? index + count - 1 : index, size});
+      wrong_code(m, "there is no %s %" PRId64 ": the method has %zu", what, count > 1 ? index + count - 1 : index,
+                 size);
   }
   void at_most(const StackMethod& m, int64_t count, int64_t most) const {
-    if (count < 0 || count > most) wrong_code(m, "the count {} is not in 0 to {}", {count, most});
+    if (count < 0 || count > most) wrong_code(m, "the count %" PRId64 " is not in 0 to %" PRId64, count, most);
   }
 
   void check_operands(StackMethod& m, const Instruction& i) {
@@ -308,23 +325,23 @@ class ProgramReader {
   void check_special(StackMethod& m, const Instruction& i) {
     switch (i.op) {
       case Opcode::loop:
-        if (i.n < 2) wrong_code(m, "N is {}, a loop keeps at least two values", {i.n});
+        if (i.n < 2) wrong_code(m, "N is %d, a loop keeps at least two values", i.n);
         return;
       case Opcode::list_construct:
         need_type(m, i.x, TypeKind::list);
         return;
       case Opcode::dict_construct:
-        if (i.n % 2) wrong_code(m, "{} values are no pairs of keys and values", {i.n});
+        if (i.n % 2) wrong_code(m, "%d values are no pairs of keys and values", i.n);
         need_type(m, i.x, TypeKind::dict);
         return;
       case Opcode::named_tuple_construct:
         if (need_type(m, i.x, TypeKind::tuple)->contained().size() != i.n)
-          wrong_code(m, "a {} has not {} fields", {m.types[static_cast<size_t>(i.x)]->name(), i.n});
+          wrong_code(m, "a %s has not %d fields", m.types[static_cast<size_t>(i.x)]->name().c_str(), i.n);
         return;
       case Opcode::create_object:
         if (!is_custom_class(need_type(m, i.x, TypeKind::class_)))
-          wrong_code(m, "script classes are not supported in lite archives: '{}'",
-                     {m.types[static_cast<size_t>(i.x)]->name()});
+          wrong_code(m, "script classes are not supported in lite archives: '%s'",
+                     m.types[static_cast<size_t>(i.x)]->name().c_str());
         return;
       case Opcode::isinstance:
         for (int32_t k = 0; k < i.n; ++k) need_type(m, i.x + k, TypeKind::any);
@@ -332,7 +349,7 @@ class ProgramReader {
       case Opcode::tuple_slice:
         return at_most(m, i.n, kMaxStack);
       case Opcode::interface_call:
-        if (!m.constants[static_cast<size_t>(i.x)].is_string()) wrong_code(m, "constant {} is no method's name", {i.x});
+        if (!m.constants[static_cast<size_t>(i.x)].is_string()) wrong_code(m, "constant %d is no method's name", i.x);
         if (i.n < 1) wrong_code(m, "a call without the object");
         return;
       case Opcode::op:
@@ -346,7 +363,8 @@ class ProgramReader {
     const StackOperator& o = m.operators[static_cast<size_t>(i.x)];
     if (i.op != Opcode::opn || o.kind != StackOperator::Kind::op || !o.op) return;
     if (o.is_vararg ? i.n < o.arguments : i.n != o.pushed)
-      wrong_code(m, "{} takes {}{} arguments here, got {}", {o.name, o.is_vararg ? "at least " : "", o.pushed, i.n});
+      wrong_code(m, "%s takes %s%d arguments here, got %d", o.name.c_str(), o.is_vararg ? "at least " : "", o.pushed,
+                 i.n);
   }
   TypePtr need_type(StackMethod& m, int32_t index, TypeKind kind) {
     TypePtr& type = m.types[static_cast<size_t>(index)];
@@ -355,10 +373,10 @@ class ProgramReader {
       try {
         type = types_.parse(said);
       } catch (const Error& e) {
-        wrong_code(m, "{}", {e.message()});
+        wrong_code(m, "%s", e.what());
       }
     }
-    if (kind != TypeKind::any && !type->is(kind)) wrong_code(m, "'{}' is no type for it", {type->annotation()});
+    if (kind != TypeKind::any && !type->is(kind)) wrong_code(m, "'%s' is no type for it", type->annotation().c_str());
     return type;
   }
 
@@ -384,8 +402,8 @@ class ProgramReader {
       known = static_cast<int32_t>(depth);
       work_.push_back(at);
     } else if (known != depth) {
-      wrong_code(m, "it leaves {} values on the stack for instruction {}, which others reach with {}",
-                 {depth, at, known});
+      wrong_code(m, "it leaves %" PRId64 " values on the stack for instruction %zu, which others reach with %d", depth,
+                 at, known);
     }
     most_ = std::max(most_, depth);
   }
@@ -393,7 +411,7 @@ class ProgramReader {
   void step(StackMethod& m) {
     const Instruction& i = m.code[at_];
     const int64_t depth = depths_[at_];
-    if (i.op == Opcode::ret && depth != 1) wrong_code(m, "it returns one value, the stack has {}", {depth});
+    if (i.op == Opcode::ret && depth != 1) wrong_code(m, "it returns one value, the stack has %" PRId64, depth);
     int64_t pops = 0, pushes = 0, most = 0;  // `most` beside the values below those that it takes
     bool ends = i.op == Opcode::ret || i.op == Opcode::raise;
     if (i.op == Opcode::op || i.op == Opcode::opn) {
@@ -404,10 +422,10 @@ class ProgramReader {
       pops = i.op == Opcode::loop ? i.n + 1 : count(e.pops);
       pushes = i.op == Opcode::loop ? pops : count(e.pushes);
     }
-    if (depth < pops) wrong_code(m, "it takes {} values from a stack of {}", {pops, depth});
+    if (depth < pops) wrong_code(m, "it takes %" PRId64 " values from a stack of %" PRId64, pops, depth);
     const int64_t after = depth - pops + pushes;
     most_ = std::max(most_, depth - pops + std::max(most, pushes));
-    if (most_ > kMaxStack) wrong_code(m, "more than {} values are on the stack", {kMaxStack});
+    if (most_ > kMaxStack) wrong_code(m, "more than %d values are on the stack", static_cast<int>(kMaxStack));
     if (ends) return;
     const size_t target = at_ + static_cast<size_t>(int64_t{i.x});
     if (i.op == Opcode::jmp) return reach(m, target, after);

@@ -9,7 +9,6 @@
 #include "sconce/runtime/value_types.h"
 #include "sconce/serialization/lite/missing_text.h"
 #include "sconce/types/class_info.h"
-#include "sconce/types/script_text.h"
 
 namespace sconce::lite {
 namespace {
@@ -44,6 +43,11 @@ bool is_exception_class(const Value& v) {
   for (const char c : text)
     is_name &= c == '_' || c == '.' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   return is_name && text.find('.') != text.npos && text.front() != '.' && text.back() != '.';
+}
+
+[[noreturn]] void fail_key(const Value& key) {
+  if (key.is_int()) fail_as(ErrorKind::key, "{}", key.to_int());
+  fail_as(ErrorKind::key, "{}", key.is_string() ? key.to_string_ref() : key.type()->annotation());
 }
 
 Value& slot_of(const Value& v, int32_t index) {
@@ -312,7 +316,7 @@ class StackMachine {
   }
   static void dict_index(Activation& call) {
     const Value* found = call.top[-2].to_dict().find(call.top[-1]);
-    if (!found) fail_as(ErrorKind::key, "{}", script_text(call.top[-1]));
+    if (!found) fail_key(call.top[-1]);
     Value copy = *found;
     replace(call, 2, copy);
   }

@@ -1,7 +1,6 @@
 #include "sconce/types/type.h"
 
 #include <algorithm>
-#include <deque>
 #include <mutex>
 #include <unordered_map>
 
@@ -95,9 +94,9 @@ class TypeTable {
 
   void adopt(TypeScope& scope, TypePtr type) {
     const std::lock_guard lock(mutex_);
-    const auto found = loose_.find(type);
-    if (found == loose_.end()) return;
-    Type& mine = *found->second;
+    const auto found = find_loose(type);
+    if (found == loose_.rend()) return;
+    Type& mine = **found;
     scope.types_.emplace_back();
     try {
       mine.scopes_.push_back(&scope);
@@ -106,13 +105,13 @@ class TypeTable {
       throw;
     }
     mine.bound_ = true;
-    scope.types_.back() = std::move(found->second);
-    loose_.erase(found);
+    scope.types_.back() = std::move(*found);
+    loose_.erase(found.base() - 1);
   }
   // A type that nobody could adopt.
   void forget(TypePtr type) noexcept {
     const std::lock_guard lock(mutex_);
-    loose_.erase(type);
+    if (const auto found = find_loose(type); found != loose_.rend()) loose_.erase(found.base() - 1);
   }
 
   // Deletes a scope with its types and what is interned over them. Takes no memory: programs end where there is none.
@@ -140,7 +139,7 @@ class TypeTable {
     std::unique_ptr<Type> type = make_nominal(kind, name, contained);
     const std::lock_guard lock(mutex_);
     const TypePtr made = type.get();
-    loose_.try_emplace(made).first->second = std::move(type);
+    loose_.push_back(std::move(type));
     return made;
   }
 
@@ -190,6 +189,11 @@ class TypeTable {
     return *types_.back();
   }
 
+  // From the back: most are adopted as soon as they are made.
+  std::vector<std::unique_ptr<Type>>::reverse_iterator find_loose(TypePtr type) {
+    return std::find_if(loose_.rbegin(), loose_.rend(), [&](const auto& t) { return t.get() == type; });
+  }
+
   static std::unique_ptr<Type> make_nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained) {
     std::unique_ptr<Type> type(new Type);
     type->kind_ = kind;
@@ -209,10 +213,10 @@ class TypeTable {
   }
 
   std::mutex mutex_;  // also of the lists in scopes
-  std::deque<std::unique_ptr<Type>> types_;
+  std::vector<std::unique_ptr<Type>> types_;
   TypePtr simple_[kSimpleKinds];
   std::unordered_map<std::string, std::unique_ptr<Type>> by_key_;
-  std::unordered_map<TypePtr, std::unique_ptr<Type>> loose_;  // nominal types that nobody has adopted
+  std::vector<std::unique_ptr<Type>> loose_;  // nominal types that nobody has adopted
   std::unordered_map<std::string, TypePtr> classes_;
   std::vector<TypePtr> refined_;
 };
@@ -394,6 +398,9 @@ TypePtr plain_type(TypePtr type) {
 
 namespace {
 
+#ifdef SCONCE_SMALL  // whose programs know nothing of tensors before they run
+constexpr bool is_subtype_of_facts(const TensorFacts*, const TensorFacts*) { return true; }
+#else
 // Everything that `b` says, `a` says too.
 bool is_subtype_of_facts(const TensorFacts* a, const TensorFacts* b) {
   if (!b) return true;
@@ -404,6 +411,7 @@ bool is_subtype_of_facts(const TensorFacts* a, const TensorFacts* b) {
   TensorFacts common = common_facts(*a, wanted);
   return common == wanted;
 }
+#endif
 
 }  // namespace
 
@@ -485,8 +493,10 @@ std::string Type::to_string() const {
     case TypeKind::class_:
     case TypeKind::variable:
       return name_;
+#ifndef SCONCE_SMALL
     case TypeKind::tensor:
       return tensor_facts_ ? facts_text(*tensor_facts_) : "Tensor";
+#endif
     default:
       return kSimpleNames[static_cast<int>(kind_)].ir;
   }
@@ -518,8 +528,10 @@ std::string Type::annotation() const {
     case TypeKind::interface:
     case TypeKind::variable:
       return name_;
+#ifndef SCONCE_SMALL
     case TypeKind::tensor:
       return tensor_facts_ && tensor_facts_->inferred ? "Tensor (inferred)" : "Tensor";
+#endif
     default:
       return kSimpleNames[static_cast<int>(kind_)].python;
   }

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "sconce/dispatch/budget/op_terms.h"
+#include "sconce/dispatch/op_counts.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {
@@ -43,15 +44,15 @@ void pay(const Op& op, KeySet keys, Value* args, Value* returns) {
         "the file with trust (jit::LoadSettings::trust, SCONCE_LOAD_TRUST, --trust) if you know where it comes from",
         op.qualified_name());
   }
-  const size_t count = op.schema().arguments.size(), results = op.schema().returns.size();
+  const OpCounts counts = counts_of(op);
   budget->poll();
-  budget->take_work(work_of(terms, args, count));
+  budget->take_work(work_of(terms, args, counts.arguments));
   {
     const InsideOperator inside;
     op.redispatch_boxed(keys - kKey, args, returns);
   }
   uint64_t bytes = 0;
-  for (size_t i = 0; i < results; ++i) bytes += bytes_of(returns[i]);
+  for (size_t i = 0; i < counts.returns; ++i) bytes += bytes_of(returns[i]);
   if (bytes != 0) budget->take_memory(bytes);
 }
 

@@ -5,7 +5,7 @@
 
 namespace sconce {
 
-SCONCE_WEAK Value rebuild_quantized(const std::vector<Value>&, PickleContext&) {
+SCONCE_WEAK Value rebuild_quantized(const std::vector<Value>&) {
   fail_as(ErrorKind::not_implemented, "quantised tensors: this library was built without the format quantized");
 }
 

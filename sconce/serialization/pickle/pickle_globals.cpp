@@ -42,7 +42,11 @@ Tensor geometry(const Tensor& flat, DType dtype, const Value& offset, const Valu
 
 // The flag that parameters have; it means nothing for numbers that have no derivative.
 Tensor with_grad(Tensor t, const Value& requires_grad) {
+#ifdef SCONCE_SMALL  // which has no gradients
+  static_cast<void>(requires_grad);
+#else
   if (requires_grad.to_bool()) autograd::make_leaf(t);
+#endif
   return t;
 }
 
@@ -66,13 +70,17 @@ Tensor with_math_bits(Tensor t, const Args& args, size_t at) {
   return t;
 }
 
+}  // namespace
+
 // (storage, offset, size, stride[, requires_grad, hooks[, bits]])
-Value rebuild_tensor(const Args& args, PickleContext&) {
+Value rebuild_tensor(const Args& args) {
   need(args, 4, 7);
   const Tensor& flat = args[0].to_tensor();
   const Tensor t = with_math_bits(geometry(flat, flat.dtype(), args[1], args[2], args[3]), args, 6);
   return args.size() > 4 ? with_grad(t, args[4]) : t;
 }
+
+namespace {
 
 // With the dtype named, over bytes.
 Value rebuild_tensor_v3(const Args& args, PickleContext&) {
@@ -119,7 +127,7 @@ QuantizerPtr quantizer_from(const Args& parts) {
 }  // namespace
 
 // (storage, offset, size, stride, quantizer, requires_grad, hooks)
-SCONCE_WEAK Value rebuild_quantized(const Args& args, PickleContext&) {
+SCONCE_WEAK Value rebuild_quantized(const Args& args) {
   need(args, 6, 7);
   const Tensor& flat = args[0].to_tensor();
   return make_quantized(geometry(flat, flat.dtype(), args[1], args[2], args[3]),
@@ -128,7 +136,7 @@ SCONCE_WEAK Value rebuild_quantized(const Args& args, PickleContext&) {
 
 // torch.save: (layout, (indices, values, size[, is_coalesced])), and the same with two index tensors; archives:
 // (1, size, requires_grad, indices, values[, hooks]) and (2, size, requires_grad, crow, col, values[, hooks]).
-SCONCE_WEAK Value rebuild_sparse(const Args& args, PickleContext&) {
+SCONCE_WEAK Value rebuild_sparse(const Args& args) {
   need(args, 2, 7);
   if (args[0].is_int()) {
     const bool coo = args[0].to_int() == 1;
@@ -274,15 +282,20 @@ Value size(const Args& args, PickleContext&) {
   return need_tuple(args[0]);
 }
 
+template <Value (*make)(const Args&)>
+Value plain(const Args& args, PickleContext&) {
+  return make(args);
+}
+
 constexpr PickleConstructor kConstructors[] = {
-    {"torch._utils", "_rebuild_tensor_v2", rebuild_tensor},
-    {"torch._utils", "_rebuild_tensor", rebuild_tensor},
+    {"torch._utils", "_rebuild_tensor_v2", plain<rebuild_tensor>},
+    {"torch._utils", "_rebuild_tensor", plain<rebuild_tensor>},
     {"torch._utils", "_rebuild_tensor_v3", rebuild_tensor_v3},
     {"torch._utils", "_rebuild_parameter", rebuild_parameter},
     {"torch._utils", "_rebuild_parameter_with_state", rebuild_parameter},
-    {"torch._utils", "_rebuild_qtensor", rebuild_quantized},
-    {"torch._utils", "_rebuild_sparse_tensor", rebuild_sparse},
-    {"torch._utils", "_rebuild_sparse_csr_tensor", rebuild_sparse},
+    {"torch._utils", "_rebuild_qtensor", plain<rebuild_quantized>},
+    {"torch._utils", "_rebuild_sparse_tensor", plain<rebuild_sparse>},
+    {"torch._utils", "_rebuild_sparse_csr_tensor", plain<rebuild_sparse>},
     {"torch.serialization", "_get_layout", named_layout},
     {"torch.jit._pickle", "build_intlist", build_list<int_type>},
     {"torch.jit._pickle", "build_doublelist", build_list<float_type>},

@@ -19,10 +19,11 @@ struct PickleConstructor {
   Value (*make)(const std::vector<Value>& args, PickleContext& context);
 };
 
-// Sparse and quantised tensors. Weak (base/weak.h): a small library that was built without the format has others in
-// their place.
-Value rebuild_sparse(const std::vector<Value>& args, PickleContext& context);
-Value rebuild_quantized(const std::vector<Value>& args, PickleContext& context);
+// Constructors of tensors. Those of sparse and quantised ones are weak (base/weak.h): a small library that was built
+// without the format has others in their place.
+Value rebuild_tensor(const std::vector<Value>& args);
+Value rebuild_sparse(const std::vector<Value>& args);
+Value rebuild_quantized(const std::vector<Value>& args);
 
 // Null when the name is not on the list. Names of Python 2 ("__builtin__") are those of Python 3.
 const PickleConstructor* find_pickle_constructor(std::string_view module, std::string_view name);

@@ -1,0 +1,9 @@
+// Errors of readers in lite libraries: as printf formats them, which makes a call of each check small.
+#pragma once
+
+namespace sconce::lite {
+
+// Throws Error.
+[[noreturn, gnu::cold, gnu::format(printf, 1, 2)]] void refuse(const char* format, ...);
+
+}  // namespace sconce::lite
