@@ -708,18 +708,27 @@ TEST(Plans, DoNotKeepTheirModuleAlive) {
   EXPECT_EQ(storage->count.owners(), 1u);
 }
 
-// Note [Threads of steps]: calls that try one thread and all, and those behind the decision, give the same bits.
+// Note [Threads of steps]: calls that try one thread and all, those behind the decision, and those that measure again
+// give the same bits, for any number of threads.
 TEST(Plans, DecideOnThreadsStepByStep) {
   const NoGrad without_gradients;
   const int before = num_threads();
-  set_num_threads(2);
   const Net net;
   const Tensor expected = net.interpreted();
   net.warm_up();
   const uint64_t runs = net.runs();
-  constexpr int kCalls = StepThreads::kCalls + 3;
-  for (int i = 0; i < kCalls; ++i) EXPECT_FALSE(compare_same_bits(net.call(), expected)) << i;
-  EXPECT_EQ(net.runs() - runs, static_cast<uint64_t>(kCalls));
+  int calls = 0;
+  const auto call = [&](int count) {
+    for (int i = 0; i < count; ++i, ++calls)
+      EXPECT_FALSE(compare_same_bits(net.call(), expected)) << calls << ", " << num_threads() << " threads";
+  };
+  for (const int threads : {1, 2, 3, 4, 8}) {
+    set_num_threads(threads);
+    call(StepThreads::kCalls + 3);
+  }
+  set_num_threads(2);
+  call(static_cast<int>(StepThreads::kKept));
+  EXPECT_EQ(net.runs() - runs, static_cast<uint64_t>(calls));
   set_num_threads(before);
 }
 
