@@ -94,7 +94,8 @@ SCONCE_INLINE int64_t shift_right(int64_t a, int64_t b) { return a >> (b & 63); 
 inline double round_half_even(double a) { return std::nearbyint(a); }
 
 // Cut towards zero. What I cannot hold, and NaN, become its least number on every processor, as the conversions of
-// x86-64 have it; in C++ alone it would be undefined, and aarch64's would give the nearest end. I is int32_t or int64_t.
+// x86-64 have it; in C++ alone it would be undefined, and aarch64's would give the nearest end. I is int32_t or
+// int64_t.
 template <class I, class F>
 constexpr I to_integer(F v) {
   static_assert(std::is_same_v<I, int32_t> || std::is_same_v<I, int64_t>);

@@ -426,8 +426,8 @@ TEST(Convert, FollowsPyTorch) {
   EXPECT_TRUE(std::isnan(converted<double>(uint16_t{0x7e01}, DType::float64, DType::float16)));
 }
 
-// What C++ leaves undefined, by PyTorch 2.13 on x86-64, which every processor gives here (docs/numerics.md). The numbers
-// are in the order of kOutside.
+// What C++ leaves undefined, by PyTorch 2.13 on x86-64, which every processor gives here (docs/numerics.md). The
+// numbers are in the order of kOutside.
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 constexpr double kOutside[] = {kNan,         kInf,          -kInf,          3e9,  -3e9,  0x1p31, -0x1p31,
                                0x1p31 - 128, 0x1p32 + 1024, -0x1p32 - 1024, 1e20, -1e20, 0x1p63, -0x1p63};

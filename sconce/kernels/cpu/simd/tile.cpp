@@ -79,7 +79,7 @@ SCONCE_VEC I whole(S x) {
   return static_cast<I>(x);
 #else
   constexpr S end = sizeof(I) == 4 ? 0x1p31f : 0x1p63f;
-  return static_cast<I>((x >= -end) & (x < end) ? x : -end);
+  return static_cast<I>(((x >= -end) & (x < end)) ? x : -end);
 #endif
 }
 

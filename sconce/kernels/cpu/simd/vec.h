@@ -424,8 +424,8 @@ SCONCE_VEC I64 fma(I64 a, I64 b, I64 c) { return a * b + c; }
 
 SCONCE_VEC F32 to_float(I32 x) { return __builtin_convertvector(x, F32); }
 SCONCE_VEC F64 to_float(I64 x) { return __builtin_convertvector(x, F64); }
-// Towards zero. What the integers cannot hold, and NaN, become their least number: x86-64's instructions have it so, the
-// others' give the nearest end, or wrap around.
+// Towards zero. What the integers cannot hold, and NaN, become their least number: x86-64's instructions have it so,
+// the others' give the nearest end, or wrap around.
 #if SCONCE_X86
 template <class I, class F>
 SCONCE_VEC F in_range(F x) {
@@ -435,7 +435,7 @@ SCONCE_VEC F in_range(F x) {
 template <class I, class F>
 SCONCE_VEC F in_range(F x) {
   constexpr typename Lane<F>::T end = sizeof(typename Lane<I>::T) == 4 ? 0x1p31f : 0x1p63f;
-  return (x >= -end) & (x < end) ? x : splat<F>(-end);
+  return ((x >= -end) & (x < end)) ? x : splat<F>(-end);
 }
 #endif
 SCONCE_VEC I32 to_int(F32 x) { return __builtin_convertvector(in_range<I32>(x), I32); }
