@@ -34,12 +34,14 @@ std::string_view without_kernel(std::string_view line) {
   return line.starts_with('"') && end != line.npos ? line.substr(end + 2) : line;
 }
 
-// The lines of a reason as they are compared: a colon in front of the place belongs to the place.
+// The lines of a reason as they are compared: a colon in front of the place belongs to the place, and advice of a small
+// library is none.
 std::vector<std::string> reason_lines(std::string_view reason) {
   std::vector<std::string> result;
   for (std::string_view line : lines_of(reason)) {
     line = trim(line);
     if (line == ":" || line.starts_with("Did you mean ")) continue;
+    if (line.starts_with("(this library was built for ")) continue;
     if (line.ends_with(':')) line.remove_suffix(1);
     line = without_kernel(line.substr(0, line.find("; did you mean ")));
     std::string text(line);

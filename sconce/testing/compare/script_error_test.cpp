@@ -50,6 +50,9 @@ TEST(ScriptError, NamesOfKernelsAreNoReason) {
       "         ~~~~ <--- HERE\n");
   EXPECT_FALSE(compare_error(CompileError("\"gelu\" not implemented for 'Long'", at), e));
   EXPECT_TRUE(compare_error(CompileError("\"gelu\" not implemented for 'Int'", at), e));
+  EXPECT_FALSE(compare_error(
+      CompileError("\"gelu\" not implemented for 'Long'\n (this library was built for bool; select adds others)", at),
+      e));
 }
 
 }  // namespace
