@@ -12,6 +12,7 @@
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/testing/compiled/core_calls.h"
 #include "sconce/testing/compiled/lowered_call.h"
 #include "sconce/testing/compiled/planned_calls.h"
 #include "sconce/testing/conformance/case_tree.h"
@@ -29,31 +30,6 @@ const std::set<std::string>& not_in_nests() {
   static const std::set<std::string> names = {"aten::div.Tensor_mode", "aten::fmod.Tensor", "aten::remainder.Tensor"};
   return names;
 }
-// Calls of those that have neither samples nor recorded calls.
-constexpr std::pair<const char*, const char*> kMore[] = {
-    {"aten::_local_scalar_dense", "f32[1]"},
-    {"aten::bitwise_and.Scalar", "i64[3,4], 5"},
-    {"aten::bitwise_or.Scalar", "i64[3,4], 5"},
-    {"aten::bitwise_xor.Scalar", "i64[3,4], 5"},
-    {"aten::empty.memory_format", "[2, 3]"},
-    {"aten::empty_strided", "[2, 3], [1, 2]"},
-    {"aten::eq.Scalar", "f32[3,4], 1"},
-    {"aten::ge.Scalar", "f32[3,4], 0.5"},
-    {"aten::gt.Scalar", "i64[3,4], 1"},
-    {"aten::le.Scalar", "f32[3,4], 0.5"},
-    {"aten::lt.Scalar", "bf16[3,4], 0.5"},
-    {"aten::ne.Scalar", "f32[3,4], 1"},
-    {"aten::nonzero", "i64[3,4]"},
-    {"aten::rand", "[2, 3]"},
-    {"aten::randn", "[2, 3]"},
-    {"aten::randperm", "5"},
-    {"aten::scalar_tensor", "2.5"},
-    {"aten::sym_is_contiguous", "f32[3,4]"},
-    {"aten::sym_numel", "f32[3,4]"},
-    {"aten::sym_size.int", "f32[3,4], 1"},
-    {"aten::sym_storage_offset", "f32[3,4]"},
-    {"aten::sym_stride.int", "f32[3,4], 0"},
-};
 // Core operators that none of them calls.
 const std::set<std::string>& not_called() {
   static const std::set<std::string> names = {"aten::atan2.out"};  // it writes: lowering makes atan2 of it
@@ -172,7 +148,7 @@ TEST(CoreSamples, HaveEagersBitsAtEveryLevel) {
       levels.check(*op, [&] { return fresh(*op, text); });
     }
   }
-  for (const auto& [name, text] : kMore) {
+  for (const auto& [name, text] : kMoreCoreCalls) {
     SCOPED_TRACE(std::string(name) + ": " + text);
     const Op& op = *find_op(name);
     levels.check(op, [&] { return fresh(op, text); });
