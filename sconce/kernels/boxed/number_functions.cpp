@@ -79,6 +79,7 @@ SCONCE_REALS(mathremainder, std::remainder(x, y))
 SCONCE_NUMBER(number_angle) {
   returns[0] = result(op, args[0].is_complex() ? std::arg(args[0].to_complex()) : std::arg(real(args[0])));
 }
+SCONCE_NUMBER(number_imaginary) { returns[0] = args[0].is_complex() ? args[0].to_complex().imag() : 0.0; }
 SCONCE_NUMBER(number_neg) {
   if (args[0].is_complex())
     returns[0] = -args[0].to_complex();
