@@ -21,6 +21,7 @@ struct FunctionalForm {
   std::vector<size_t> inputs;  // for each of its arguments that is given: the input of the node
   size_t written = 0;          // the input that the node writes to
   bool is_out = false;         // an out= form: what it writes to is not read, and may get other sizes
+  bool keeps_sizes = false;    // of an out= form: it must not, FunctionalizeOptions::apart
 };
 // Nothing for operators that write to several arguments or to a list, that change more than elements (resize_, t_,
 // set_), or that have no twin.

@@ -18,7 +18,11 @@ namespace {
 class Functionalizer {
  public:
   Functionalizer(ir::Graph& graph, const FunctionalizeOptions& options)
-      : graph_(graph), facts_(graph), origins_(graph, facts_), memory_(graph, facts_, origins_, options.apart) {}
+      : graph_(graph),
+        facts_(graph),
+        origins_(graph, facts_),
+        memory_(graph, facts_, origins_, options.apart),
+        apart_(options.apart) {}
 
   void run() {
     find_repeated();
@@ -72,8 +76,24 @@ class Functionalizer {
       if (node->is(ir::kind::Exit)) --modes_;
       if (!node->op() || ir::is_call(*node) || modes_ > 0) continue;
       std::optional<FunctionalForm> form = functional_form(*node);
+      if (form && may_resize(*node, *form)) form->keeps_sizes = apart_ && is_given(*node, *form);
       if (form && can_be_new(*node, *form)) forms_.emplace(node, std::move(*form));
     }
+  }
+
+  // Whether somebody could see that out= gave the tensor other sizes.
+  bool may_resize(const ir::Node& node, const FunctionalForm& form) const {
+    const Origin& origin = origins_.of(node.input(form.written));
+    const bool own = origin.steps.empty() && !memory_.is_foreign(origin.root);
+    return form.is_out && (!own || !is_alone(origin.root, node));
+  }
+
+  // Whether it writes to an input or an attribute, and not to a tensor that the program made for it.
+  bool is_given(const ir::Node& node, const FunctionalForm& form) const {
+    const Origin& origin = origins_.of(node.input(form.written));
+    const ir::Node& made = *origin.root->node();
+    const bool input = made.is(ir::kind::Param) && !made.block()->owner();
+    return origin.steps.empty() && (input || made.is(ir::kind::GetAttr));
   }
 
   bool can_be_new(const ir::Node& node, const FunctionalForm& form) const {
@@ -84,7 +104,7 @@ class Functionalizer {
     const bool own = origin.steps.empty() && !memory_.is_foreign(origin.root);
     // Random numbers are drawn in the order of memory, which a new tensor need not have.
     if (form.op->has(Trait::random) && !own) return false;
-    if (form.is_out && (!own || !is_alone(origin.root, node))) return false;
+    if (may_resize(node, form) && !form.keeps_sizes) return false;
     return operands_are_apart(node, form, origin);
   }
 
@@ -96,7 +116,7 @@ class Functionalizer {
     } else {
       memory_.write(origin, functional_value(node, form, node.input(form.written)), node);
     }
-    if (form.is_out) memory_.resized(origin.root);
+    if (form.is_out && !form.keeps_sizes) memory_.resized(origin.root);
     forget(node);
   }
 
@@ -106,13 +126,24 @@ class Functionalizer {
     return node.is(copy) && origin.steps.empty() && node.inputs().size() == 3 && !memory_.is_resized(origin.root);
   }
 
+  // Makes a tensor of numbers: with out= one of the dtype that is there.
+  static bool is_factory(const Op& op) {
+    return std::ranges::none_of(op.schema().arguments, [](const Argument& a) { return is_tensor(a.type); });
+  }
+
   ir::Value* functional_value(ir::Node& node, const FunctionalForm& form, ir::Value* target) {
     std::vector<ir::Value*> inputs;
     for (size_t i = 0; i < form.inputs.size(); ++i) {
       if (form.inputs[i] < node.inputs().size()) {
         inputs.push_back(memory_.current(node.input(form.inputs[i]), node));
       } else {
-        const sconce::Value given = form.op->schema().arguments[i].default_value.value();
+        const Argument& argument = form.op->schema().arguments[i];
+        if (form.is_out && argument.name == "dtype" && is_factory(*form.op)) {
+          static const Op& dtype = *find_op("prim::dtype", "");
+          inputs.push_back(memory_.insert(graph_.create(dtype, {target}), node, node)->output());
+          continue;
+        }
+        const sconce::Value given = argument.default_value.value();
         inputs.push_back(graph_.create_constant(given)->set_range(node.range())->insert_before(&node)->output());
       }
     }
@@ -123,8 +154,9 @@ class Functionalizer {
       static const Op& converted = *find_op("sconce::converted", "");
       made->output()->set_type(tensor_type());
       ir::Value* before = memory_.current(target, node);
-      made = memory_.insert(graph_.create(form.is_out ? converted : written, {before, made->output()}), node, node);
-      made->output()->set_type(form.is_out ? tensor_type() : target->type());
+      const bool resizes = form.is_out && !form.keeps_sizes;
+      made = memory_.insert(graph_.create(resizes ? converted : written, {before, made->output()}), node, node);
+      made->output()->set_type(resizes ? tensor_type() : target->type());
     }
     if (node.outputs().size() == 1 && node.output()->has_name()) {
       const std::string name = node.output()->name();
@@ -250,6 +282,7 @@ class Functionalizer {
   const ir::AliasFacts facts_;
   const Origins origins_;
   Memory memory_;
+  const bool apart_;
   std::unordered_map<const ir::Node*, FunctionalForm> forms_;  // writes that become new values
   std::vector<const ir::Value*> repeated_;                     // views with several elements in one place
   std::vector<ir::Node*> gone_;                                // the same when that was done

@@ -19,11 +19,13 @@ const ir::Symbol& copy_kind() {
   return copy;
 }
 
-// Writes that wait for something behind them.
+// Writes that wait for something behind them, and those that could give a tensor from outside other sizes.
 size_t count_early_writes(const ir::Graph& graph) {
   size_t count = 0;
-  passes::each_node(*graph.block(),
-                    [&](const ir::Node& node) { count += node.is(copy_kind()) && !is_write_back(node); });
+  passes::each_node(*graph.block(), [&](const ir::Node& node) {
+    count += node.is(copy_kind()) && !is_write_back(node);
+    count += node.op() && node.op()->has(Trait::out);
+  });
   return count;
 }
 
