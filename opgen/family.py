@@ -12,9 +12,11 @@ class Catalog:
     def __init__(self, entries, operators):
         self.entries, self.operators = entries, operators
         self.schemas = {}  # name of an operator that has a function -> schemas of its overloads and forms
+        self.without_function = {}  # the same for those that have none, which texts for the compiler may call
         self.families_by_function = {}  # C++ function -> families that declare an overload of it
         for op in operators:
             if not op.entry.forms:
+                self.without_function.setdefault(op.schema.name, []).append(op.schema)
                 continue  # no function that a body could call
             self.schemas.setdefault(op.schema.name, []).append(op.schema)
             for function in (cpp.function_name(op.schema.name), cpp.identifier(op.schema.name) + "_out"):

@@ -13,6 +13,7 @@
     generated/tensor_methods.inc    methods of Tensor (public)
     generated/register.cpp          the list of families
     generated/op_terms.cpp          what budgets and loaders ask of operators
+    generated/quantized_texts.inc   operators on quantised tensors, for the compiler
     generated/autocast.cpp          policies of autocast
     generated/op_samples.cpp        samples, for tests only
     ops.h                           includes every family (public)
@@ -21,7 +22,7 @@ For a small library there are small/ and selected/ beside them instead (faces/sm
 """
 
 from . import autocast, formulas
-from .faces import cuda, entries as entry_records, functions, kernels, methods, operators as operator_sources
+from .faces import cuda, entries as entry_records, functions, integers, kernels, methods, operators as operator_sources
 from .faces import records, registration, samples, small, terms
 from .faces.text import banner
 from .family import Catalog, Family
@@ -46,6 +47,7 @@ def generate(entries, operators, orders=(), policies={}):
     files.append(("sconce/ops.h", "header", _every_family(names)))
     files += registration.files(names, operators, orders)
     files += terms.files(families)
+    files += integers.files(families)
     files += autocast.files(policies)
     gradients = {o.entry.key: records.gradient(o, catalog)[0] for o in operators if o.form == "function"}
     files.append(("sconce/generated/op_samples.cpp", "testing", samples.source(entries, gradients, banner())))

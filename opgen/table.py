@@ -72,6 +72,7 @@ KEYS = {
     "shape": ((str, list), {"leaf"}),
     "format": (str, {"leaf"}),
     "decompose": (str, {"pointwise", "reduce", "leaf", "compound"}),
+    "integers": (str, {"pointwise", "reduce", "leaf", "compound"}),
     "prepare": (str, {"leaf", "compound"}),
     # compound
     "body": (str, {"compound"}),
@@ -285,7 +286,7 @@ def _load_entry(family, file, line, key, value, places, word, entries, names):
             entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
         inherited = {k: v for k, v in base.data.items() 
                      if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "functional", "instruction", "samples",
-                                  "second_order", "decompose", "prepare")
+                                  "second_order", "decompose", "integers", "prepare")
                      and not (k in formats.FORMATS and formats.has_own_kernel(base, k))}
         entry.data = {**inherited, **value}
         del entry.data["same_as"]

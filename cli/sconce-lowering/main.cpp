@@ -24,7 +24,7 @@ struct Options {
   std::vector<std::string> paths, optional_paths;
   std::string dialect = "core", expect, peer;
   double at_least = 0;
-  bool entries = false, methods = false, update = false;
+  bool entries = false, given_out = false, methods = false, update = false;
 };
 
 struct Left {
@@ -41,11 +41,11 @@ struct Report {
 };
 
 void lower_graph(ir::Graph& graph, const std::string& archive, const std::string& name, const Options& o,
-                 Report& report) {
+                 Report& report, const sconce::Value* self = nullptr) {
   const std::string where = archive + ": " + name;
   const lowering::Dialect& dialect = *lowering::find_dialect(o.dialect);
   try {
-    dialect.lower(graph);
+    dialect.lower(graph, self);
     ir::verify(graph);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", where, error.what()));
@@ -79,7 +79,8 @@ void lower_archive(const std::string& path, const Options& o, Report& report) {
   for (const std::string& name : module->method_names()) {
     ir::Function& function = module->method(name).function();
     if (!function.has_graph()) continue;
-    lower_graph(*function.graph()->copy(), path, name, o, report);
+    const sconce::Value self = module->value();
+    lower_graph(*function.graph()->copy(), path, name, o, report, &self);
   }
 }
 
@@ -121,7 +122,7 @@ void lower_entries(const Options& o, Report& report) {
     std::vector<ir::Value*> inputs;
     for (const Argument& a : op->schema().arguments) {
       const bool is_out = a.is_written() && a.keyword_only && a.type->is(TypeKind::tensor);
-      inputs.push_back(is_out ? new_tensor(graph) : graph.add_input(plain_type(a.type), a.name));
+      inputs.push_back(is_out && !o.given_out ? new_tensor(graph) : graph.add_input(plain_type(a.type), a.name));
     }
     ir::Node* call = graph.insert(graph.create(*op, inputs));
     for (ir::Value* out : call->outputs()) graph.add_output(out);
@@ -200,6 +201,7 @@ int main(int argc, char** argv) {
       ->type_name("DIR")
       ->allow_extra_args(false);
   app.add_flag("--entries", options.entries, "Lowers calls of the table's compound operators instead of archives");
+  app.add_flag("--given-out", options.given_out, "With --entries: out= is an argument instead of a new tensor");
   app.add_option("--to", options.dialect, "The dialect")->type_name("DIALECT")->capture_default_str();
   app.add_option("--at-least", options.at_least, "Fail when fewer than this percentage of the methods arrive")
       ->type_name("PERCENT")

@@ -11,6 +11,7 @@
 #include "sconce/lowering/effects/inline_forks.h"
 #include "sconce/lowering/functionalize.h"
 #include "sconce/lowering/origins.h"
+#include "sconce/lowering/quantized/plain_integers.h"
 #include "sconce/lowering/to_core.h"
 #include "sconce/lowering/to_prims.h"
 #include "sconce/passes/analysis/rewrite.h"
@@ -78,23 +79,24 @@ void make_plain(ir::Graph& graph) {
   drop_self_assignments(graph);
 }
 
-void lower_to_functional(ir::Graph& graph) {
+void lower_to_functional(ir::Graph& graph, const sconce::Value*) {
   make_plain(graph);
   functionalize(graph);
 }
 
-void lower_to_core(ir::Graph& graph) {
+void lower_to_core(ir::Graph& graph, const sconce::Value* self) {
   make_plain(graph);
   drop_detach(graph);
-  lower_guarded(graph, [](ir::Graph& each, bool apart) {
+  lower_guarded(graph, [self](ir::Graph& each, bool apart) {
     functionalize(each, {.apart = apart});
+    plain_integers(each, self);
     to_core(each, apart);
   });
 }
 
 // Where sizes are known: what is computed from other tensors stays Core ATen.
-void lower_to_prims(ir::Graph& graph) {
-  lower_to_core(graph);
+void lower_to_prims(ir::Graph& graph, const sconce::Value* self) {
+  lower_to_core(graph, self);
   to_prims(graph);
 }
 

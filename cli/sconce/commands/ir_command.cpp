@@ -87,9 +87,17 @@ void print_times(const std::vector<passes::PassTime>& times) {
   fmt::print(stderr, "{:>10.1f} us  in all\n", total * 1e6);
 }
 
+// The file's own module, of methods of it.
+std::optional<Value> self_of(const GraphSource& source, const NamedGraph& g) {
+  if (!source.model() || !source.model()->module() || !g.function || !g.function->self_type()) return std::nullopt;
+  const Value self = source.model()->module()->value();
+  return self.to_object().type() == g.function->self_type() ? std::optional(self) : std::nullopt;
+}
+
 // A copy of the graph, after everything that was asked for.
-std::shared_ptr<ir::Graph> prepared(const ir::Graph& original, const Options& o, std::vector<passes::PassTime>& times) {
-  std::shared_ptr<ir::Graph> graph = original.copy();
+std::shared_ptr<ir::Graph> prepared(const GraphSource& source, const NamedGraph& g, const Options& o,
+                                    std::vector<passes::PassTime>& times) {
+  std::shared_ptr<ir::Graph> graph = g.graph->copy();
   const auto run = [&](const passes::PassInfo& pass) {
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.run(*graph);
@@ -107,7 +115,8 @@ std::shared_ptr<ir::Graph> prepared(const ir::Graph& original, const Options& o,
   for (const std::string& name : o.passes) run(*passes::find_pass(name));
   if (o.dialect) {
     const auto start = std::chrono::steady_clock::now();
-    o.dialect->lower(*graph);
+    const std::optional<Value> self = self_of(source, g);
+    o.dialect->lower(*graph, self ? &*self : nullptr);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     times.push_back({fmt::format("to {}", o.dialect->name), took.count(), true});
     if (o.verify) ir::verify(*graph);
@@ -158,7 +167,7 @@ void print_graphs(const GraphSource& source, const Options& o, OutsideReport& re
     if (!g.name.empty()) fmt::print("# {}\n", g.name);
     need_graph(g, o);
     std::vector<passes::PassTime> times;
-    const std::shared_ptr<ir::Graph> graph = prepared(*g.graph, o, times);
+    const std::shared_ptr<ir::Graph> graph = prepared(source, g, o, times);
     report.add(g.name, *graph);
     fmt::print("{}", graph->to_string());
     std::fflush(stdout);
@@ -245,7 +254,7 @@ nlohmann::ordered_json document(const GraphSource& source, const Options& o, siz
   for (const NamedGraph& g : source.graphs()) {
     need_graph(g, o);
     std::vector<passes::PassTime> times;
-    const std::shared_ptr<ir::Graph> graph = prepared(*g.graph, o, times);
+    const std::shared_ptr<ir::Graph> graph = prepared(source, g, o, times);
     report.add(g.name, *graph);
     if (o.time) print_times(times);
     std::optional<GraphRun> run;

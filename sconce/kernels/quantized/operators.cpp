@@ -190,6 +190,22 @@ Tensor q_per_channel_scales(const Tensor& self) { return copy_of(by_channel(self
 Tensor q_per_channel_zero_points(const Tensor& self) {
   return copy_of(by_channel(self, "q_per_channel_zero_points").zero_points);
 }
+
+Tensor sconce_row_scales(const Tensor& self, int64_t axis) {
+  const Quantizer& q = quantizer_of(quantised(self, "row_scales"));
+  if (q.per_channel()) return to_dtype(copy_of(q.scales), DType::float64);
+  const Tensor out = empty_tensor({self.size(axis)}, DType::float64);
+  std::fill_n(out.data<double>(), out.numel(), q.scale);
+  return out;
+}
+Tensor sconce_row_zero_points(const Tensor& self, int64_t axis) {
+  const Quantizer& q = quantizer_of(quantised(self, "row_zero_points"));
+  if (q.per_channel()) return to_dtype(copy_of(q.zero_points), DType::float64);
+  const Tensor out = empty_tensor({self.size(axis)}, DType::float64);
+  std::fill_n(out.data<double>(), out.numel(), static_cast<double>(q.zero_point));
+  return out;
+}
+
 int64_t q_per_channel_axis(const Tensor& self) { return by_channel(self, "q_per_channel_axis").axis; }
 
 }  // namespace sconce::cpu

@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/quantization_kernels.h"
 #include "sconce/generated/quantized_kernels.h"
 #include "sconce/kernels/quantized/packed_params.h"
 #include "sconce/ops.h"
@@ -251,6 +252,28 @@ void quantized_make_quantized_cell_params_fp16(const Op&, KeySet, Value* args, V
   params->input = instance_pointer<LinearParams>(args[0]);
   params->hidden = instance_pointer<LinearParams>(args[1]);
   returns[0] = cell_value(std::move(params));
+}
+
+void cell_tensors(const Op&, KeySet, Value* args, Value* returns) {
+  auto parts = make_ref<List>(tensor_type());
+  const auto add = [&](const LinearParams& p) {
+    const Tensor rows = sconce::zeros({p.weight.size(0)});
+    parts->append(p.is_half() ? p.weight : sconce::int_repr(p.weight));
+    parts->append(p.is_half() ? rows : cpu::sconce_row_scales(p.weight, 0));
+    parts->append(p.is_half() ? rows : cpu::sconce_row_zero_points(p.weight, 0));
+    parts->append(p.bias.defined() ? p.bias : rows);
+  };
+  for (const Value& v : args[0].to_list().values()) {
+    const auto& cell = instance<CellParams>(v);
+    add(*cell.input);
+    add(*cell.hidden);
+  }
+  returns[0] = std::move(parts);
+}
+void cell_flags(const Op&, KeySet, Value* args, Value* returns) {
+  auto flags = make_ref<List>(bool_type());
+  for (const Value& v : args[0].to_list().values()) flags->append(instance<CellParams>(v).reduce_range);
+  returns[0] = std::move(flags);
 }
 
 // (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)

@@ -38,9 +38,9 @@ Difference compare_bits(const Tensor& got, const Tensor& expected) {
 Value in_tuple(std::vector<Value> values) { return make_ref<Tuple>(std::move(values)); }
 
 // A function of its own for a lowered copy of the graph; kept by the unit of the original.
-ir::Function& lowered_function(ir::Function& function, const lowering::Dialect& dialect) {
+ir::Function& lowered_function(ir::Function& function, const lowering::Dialect& dialect, const Value* self = nullptr) {
   const std::shared_ptr<ir::Graph> graph = function.graph()->copy();
-  dialect.lower(*graph);
+  dialect.lower(*graph, self);
   ir::verify(*graph);
   ir::CompilationUnit& unit = function.unit();
   ir::Function& made = unit.add_function(unit.unique_name("__torch__.lowered"));
@@ -52,10 +52,24 @@ ir::Function& lowered_function(ir::Function& function, const lowering::Dialect& 
 }  // namespace
 
 ScriptCall lowered_call(ir::Function& function, const std::string& dialect) {
-  ir::Function& lowered = lowered_function(function, dialect_of(dialect));
   if (dialect != "functional") {
-    return [&lowered](std::vector<Value> args) { return runtime::run(lowered, args); };
+    // For the module that the first call brings: a graph holds for that one.
+    struct Made {
+      ir::Function* function = nullptr;
+      Value self;
+    };
+    const auto made = std::make_shared<Made>();
+    return [&function, &to = dialect_of(dialect), made](std::vector<Value> args) {
+      const Value self = function.self_type() && !args.empty() ? args[0] : Value();
+      const bool other = self.is_object() && (!made->self.is_object() || &made->self.to_object() != &self.to_object());
+      if (!made->function || other) {
+        made->function = &lowered_function(function, to, self.is_object() ? &self : nullptr);
+        made->self = self;
+      }
+      return runtime::run(*made->function, args);
+    };
   }
+  ir::Function& lowered = lowered_function(function, dialect_of(dialect));
   return [&function, &lowered](std::vector<Value> args) {
     Value copies;
     try {

@@ -15,6 +15,7 @@
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/lowering/autodiff.h"
 #include "sconce/lowering/expression_text.h"
+#include "sconce/lowering/quantized/quantized_texts.h"
 #include "sconce/passes/passes.h"
 
 namespace sconce::script {
@@ -206,12 +207,13 @@ class TableGraphs final : public passes::OpGraphs {
 
   const ir::Graph* decomposition(const Op& op) override {
     if (!op.info.entry || !op.info.entry->decompose || op.schema().is_mutable()) return nullptr;
-    return once(decompositions_, op, [&] {
-      std::shared_ptr<ir::Graph> graph =
-          compile_text(op, parse_body(op.info.entry->decompose), parameters_of(op.schema()), nullptr, kDecompositions);
-      split_result(*graph, op.schema().returns.size());
-      return graph;
-    });
+    return once(decompositions_, op, [&] { return compile_decomposition(op, op.info.entry->decompose); });
+  }
+
+  const ir::Graph* on_quantized(const Op& op) override {
+    const lowering::QuantizedText* found = lowering::quantized_text(op);
+    if (!found || found->is_same() || op.schema().is_mutable()) return nullptr;
+    return once(on_quantized_, op, [&] { return compile_decomposition(op, found->text); });
   }
 
   const ir::Graph* expression(const Op& op) override {
@@ -270,6 +272,13 @@ class TableGraphs final : public passes::OpGraphs {
   using Graphs = std::unordered_map<const Op*, std::shared_ptr<ir::Graph>>;
   using FormulaGraphs = std::unique_ptr<std::vector<FormulaGraph>>;
 
+  static std::shared_ptr<ir::Graph> compile_decomposition(const Op& op, std::string_view text) {
+    std::shared_ptr<ir::Graph> graph =
+        compile_text(op, parse_body(text), parameters_of(op.schema()), nullptr, kDecompositions);
+    split_result(*graph, op.schema().returns.size());
+    return graph;
+  }
+
   static FormulaGraphs compile_formulas(const Op& op) {
     auto all = std::make_unique<std::vector<FormulaGraph>>();
     for (const Derivative& d : split_derivatives(op.texts().derivatives)) all->push_back(compile_formula(op, d));
@@ -311,7 +320,7 @@ class TableGraphs final : public passes::OpGraphs {
 
   std::unordered_map<const Op*, FormulaGraphs> formulas_;
   std::unordered_map<const Op*, passes::BodyGraph> runnable_;
-  Graphs bodies_, decompositions_, expressions_, shapes_, scatters_;
+  Graphs bodies_, decompositions_, on_quantized_, expressions_, shapes_, scatters_;
 };
 
 }  // namespace
