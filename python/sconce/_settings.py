@@ -1,6 +1,9 @@
 """Settings of the process, as PyTorch names them."""
 
+import sys
+
 from . import _absent_device, _sconce
+from .overrides import TorchFunctionMode
 
 _deterministic = _warn_only = False
 _PRECISIONS = ("highest", "high", "medium")
@@ -42,6 +45,44 @@ def set_default_device(device):
         _absent_device.check_default(device)
 
 
+_FACTORIES = """
+    arange bartlett_window blackman_window empty empty_permuted empty_strided eye fft_fftfreq fft_rfftfreq full hamming_window
+    hann_window kaiser_window linspace logspace ones rand randint randn randperm range scalar_tensor tensor tril_indices triu_indices
+    vander zeros""".split()
+
+
+class DeviceContext(TorchFunctionMode):
+    """with torch.device("meta"): the device of tensors that are made inside, where the program names none."""
+
+    factories = None
+
+    def __init__(self, device):
+        self.device = device
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in DeviceContext.factories and kwargs.get("device") is None:
+            kwargs = {**kwargs, "device": self.device}
+        return func(*args, **kwargs)
+
+
+def enter_device(device):
+    """device.__enter__"""
+    if DeviceContext.factories is None:
+        package = sys.modules["sconce"]
+        DeviceContext.factories = {getattr(package, name, None) or _sconce._function(name): name for name in _FACTORIES}
+    DeviceContext(device).__enter__()
+    return device
+
+
+def exit_device(device):
+    """device.__exit__"""
+    _sconce._pop_torch_function_mode()
+
+
 def get_default_device():
-    """device(type='cpu')."""
+    """The device of tensors that are made where the program names none: that of the innermost `with torch.device(...)`, or the CPU."""
+    for mode in reversed(_sconce._torch_function_modes()):
+        if isinstance(mode, DeviceContext):
+            return mode.device
     return _sconce.device("cpu")

@@ -79,8 +79,18 @@ PyObject* names(PyObject*, PyObject*) {
   });
 }
 
-PyObject* make_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+PyObject* make_tensor(PyObject* module, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
+    if (FunctionModes::any()) {
+      const Owned function = Owned::take(PyObject_GetAttrString(module, "tensor"));
+      const Owned names = kwargs == nullptr ? Owned() : Owned::take(PySequence_Tuple(kwargs));
+      std::vector<PyObject*> named;
+      for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names.get()); ++i)
+        named.push_back(PyDict_GetItemWithError(kwargs, PyTuple_GET_ITEM(names.get(), i)));
+      const std::span<PyObject* const> given(&PyTuple_GET_ITEM(args, 0), static_cast<size_t>(PyTuple_GET_SIZE(args)));
+      const Given all{given, names.get(), named.data()};
+      return TorchFunction(all).call(function.get(), all).give();
+    }
     static const char* keywords[] = {"data", "dtype", "device", "requires_grad", nullptr};
     PyObject *data = nullptr, *dtype = Py_None, *device = Py_None;
     int requires_grad = 0;

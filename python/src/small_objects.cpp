@@ -112,7 +112,23 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
 PyObject* device_reduce(PyObject* self, PyObject*) {
   return guarded([&] { return Py_BuildValue("O(s)", Py_TYPE(self), to_string(device_of(self)).c_str()); });
 }
-PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {}};
+// with torch.device("meta"): sconce._settings knows what that means.
+PyObject* device_enter(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Owned settings = Owned::take(PyImport_ImportModule("sconce._settings"));
+    return PyObject_CallMethod(settings.get(), "enter_device", "O", self);
+  });
+}
+PyObject* device_exit(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Owned settings = Owned::take(PyImport_ImportModule("sconce._settings"));
+    return PyObject_CallMethod(settings.get(), "exit_device", "O", self);
+  });
+}
+PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr},
+                                {"__enter__", device_enter, METH_NOARGS, nullptr},
+                                {"__exit__", device_exit, METH_VARARGS, nullptr},
+                                {}};
 PyGetSetDef device_properties[] = {{"type",
                                     [](PyObject* s, void*) {
                                       return guarded([&] {

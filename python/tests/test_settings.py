@@ -93,6 +93,22 @@ class Settings(unittest.TestCase):
         with self.assertRaisesRegex(AttributeError, "allow_fp16"):
             torch.backends.cuda.matmul.allow_fp16 = True
 
+    def test_device_contexts(self):
+        with torch.device("meta") as device:
+            made = [torch.ones(2), torch.tensor([1.0]), torch.empty(3, device="cpu"), torch.nn.Linear(2, 3).weight, torch.arange(4)]
+            with torch.device("cpu"):
+                made.append(torch.zeros(1))
+            self.assertEqual(torch.get_default_device(), device)
+        self.assertEqual([t.device.type for t in made], ["meta", "meta", "cpu", "meta", "meta", "cpu"])
+        self.assertEqual((torch.ones(1).device.type, torch.get_default_device().type), ("cpu", "cpu"))
+
+        def inside(x):
+            with torch.device("meta"):
+                y = torch.ones(2) + torch.zeros(2)
+            return x + 1, y.is_meta, torch.get_default_device()
+
+        self.assertEqual(str(torch.compile(inside, fullgraph=True)(torch.ones(2))), str(inside(torch.ones(2))))
+
     def test_version(self):
         self.assertIsNone(torch.version.cuda)
         self.assertEqual(torch.version.__version__, torch.__version__)

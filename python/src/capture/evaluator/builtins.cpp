@@ -402,6 +402,24 @@ struct Builtins {
     e.function_modes.pop_back();
     return mode;
   }
+  static Owned mode_stack(Evaluator& e, PyObject*, Arguments&) {
+    Owned all = Owned::take(PyList_New(0));
+    for (const Owned& mode : e.function_modes) check(PyList_Append(all.get(), mode.get()));
+    return all;
+  }
+  // with torch.device("meta"): what these methods of C call, followed.
+  static Owned enter_device(Evaluator& e, PyObject*, Arguments& a) {
+    static PyObject* const function = function_of("sconce._settings", "enter_device");
+    return e.call(function, Arguments::of({a[0]}));
+  }
+  static Owned exit_device(Evaluator& e, PyObject*, Arguments& a) {
+    static PyObject* const function = function_of("sconce._settings", "exit_device");
+    return e.call(function, Arguments::of({a[0]}));
+  }
+  static PyObject* function_of(const char* module, const char* name) {
+    const Owned found = Owned::take(PyImport_ImportModule(module));
+    return Owned::take(PyObject_GetAttrString(found.get(), name)).give();
+  }
   // weakref.ref(object): of one from outside, which lives on.
   static Owned refer(Evaluator& e, PyObject* callable, Arguments& a) {
     if (a.values.size() != 1 || e.recorder.is_fake(a[0]) || !e.origins.outside(a[0]) || !is_heap_instance(a[0]))
@@ -594,6 +612,9 @@ void add_builtins() {
   add_known("types", "MethodType", Known{Treatment::blind, nullptr, false});
   add_known("types", "SimpleNamespace", Known{Treatment::blind, nullptr, false});
   add("weakref", "ref", B::refer);
+  add("sconce._sconce", "_torch_function_modes", B::mode_stack);
+  add("sconce._sconce", "device.__enter__", B::enter_device);
+  add("sconce._sconce", "device.__exit__", B::exit_device);
   add("sconce._sconce", "_push_torch_function_mode", B::push_mode);
   add("sconce._sconce", "_pop_torch_function_mode", B::pop_mode);
   add("sconce._sconce", "_capture_compile", B::compile_inside);
