@@ -25,6 +25,7 @@ from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 newaxis = None
+legacy_contiguous_format = contiguous_format  # noqa: F405  its older name
 _methods.add_methods()
 _legacy.add_methods()
 globals().update(_legacy.TYPES)

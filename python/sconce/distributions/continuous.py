@@ -5,7 +5,7 @@ import math
 import sconce as torch
 
 from . import constraints
-from .distribution import Distribution, ExponentialFamily, broadcast_all
+from .distribution import Distribution, ExponentialFamily, _all, broadcast_all
 
 
 class Normal(ExponentialFamily):
@@ -97,7 +97,7 @@ class Uniform(Distribution):
     def __init__(self, low, high, validate_args=None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.size(), validate_args=validate_args)
-        if self._validate_args and not bool(torch.lt(self.low, self.high).all()):
+        if self._validate_args and not _all(torch.lt(self.low, self.high)):
             raise ValueError("Uniform is not defined when low>= high")
 
     support = property(lambda self: constraints.interval(self.low, self.high))
