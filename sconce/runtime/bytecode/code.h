@@ -125,8 +125,8 @@ struct Code {
   SCONCE_API const Site* site_of(const Instruction* pc) const;  // null when unknown
 };
 
-// The code that a function keeps. Destroying it waits for tasks of the program that still run. Exported, as sanitizers ask
-// for its type where programs cast to it.
+// The code that a function keeps. Destroying it waits for tasks of the program that still run. Exported, as sanitizers
+// ask for its type where programs cast to it.
 struct SCONCE_API CodeExecutable final : ir::Executable {
   explicit CodeExecutable(std::shared_ptr<Code> code);
   ~CodeExecutable() override;
