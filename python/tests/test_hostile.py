@@ -132,7 +132,8 @@ def methods():
 
 
 def main(calls, seed):
-    if "san.so" not in os.environ.get("LD_PRELOAD", ""):  # a sanitizer's shadow counts, too: tests/CMakeLists.txt limits its malloc
+    preloaded = os.environ.get("LD_PRELOAD", "")
+    if "asan" not in preloaded and "tsan" not in preloaded:  # a sanitizer's shadow counts, too: tests/CMakeLists.txt limits its malloc
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     draw = random.Random(seed)
     log = open(os.environ["HOSTILE_LOG"], "w", buffering=1) if "HOSTILE_LOG" in os.environ else None
