@@ -167,7 +167,8 @@ TEST(LimitedDTypes, unsigned_integers_convert_as_in_pytorch) {
     const DType dtype = dtype_named(name);
     const auto doubles = fact.at("doubles").get<std::vector<double>>();
     for (size_t i = 0; i < doubles.size(); ++i) {
-      EXPECT_EQ(text_of(to(full({1}, doubles[i], DType::float64), dtype), 0), fact.at("made").at(i)) << name;
+      EXPECT_EQ(text_of(to(full({1}, doubles[i], DType::float64), dtype), 0), fact.at("made").at(i).get<std::string>())
+          << name;
     }
     const auto held = fact.at("held").get<std::vector<std::string>>();
     const auto count = static_cast<int64_t>(held.size());
