@@ -72,7 +72,7 @@ class ArchiveContext final : public PickleSource {
     bool same = true;
     state.for_each([&](const Value& key, const Value& v) {
       SCONCE_CHECK(key.is_string(), "{}: an attribute of class '{}' has no name", file_, type->name());
-      if (is_first) attributes.push_back({key.to_string_ref(), any_type()});
+      if (is_first) attributes.push_back({key.to_string_ref(), v.is_none() ? any_type() : v.type()});
       same = same && values.size() < attributes.size() && attributes[values.size()].name == key.to_string_ref();
       values.push_back(v);
     });
@@ -112,7 +112,7 @@ void define_slots(const StackProgram& program) {
     for (const Instruction& i : m.code) {
       if (i.op == Opcode::set_attr) last = std::max(last, i.x);
     }
-    for (int32_t i = 0; i <= last; ++i) m.self->class_info()->attributes.emplace_back();
+    for (int32_t i = 0; i <= last; ++i) m.self->class_info()->attributes.push_back({std::to_string(i), any_type()});
   }
 }
 
