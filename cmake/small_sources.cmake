@@ -15,7 +15,7 @@ function(small_sources name exclude)
 endfunction()
 small_sources(base "/base/(parallel|mapped_files)\\.cpp" base)
 small_sources(tensors "/memory/(allocator|large_blocks)\\.cpp|/libraries/" tensor)
-small_sources(values "/dispatch/(library|registry|op_counts|budget/terms_of)\\.cpp|/printing/|/custom/(derivative|extensions|interpreted)" types dispatch)
+small_sources(values "/dispatch/(library|registry|binding/op_counts|budget/terms_of)\\.cpp|/printing/|/custom/(derivative|extensions|interpreted)" types dispatch)
 set(left_out /lite/without/ "file/(file_bytes|file_writer|zip_writer|file_kind|stray)" "pickle/(pickle_writer|numpy)"
   "compiled/(program_writer|compile_calls|compiled_graph)")
 list(JOIN left_out "|" left_out)

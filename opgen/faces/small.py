@@ -131,7 +131,7 @@ def _operators(families, selection, orders):
     out = [f"// Generated from {selection.origin} by opgen. Do not edit.\n"]
     names = ["dispatch/box.h", "dispatch/budget/op_terms.h", "dispatch/op_instructions.h", "dispatch/op_names.h",
              "dispatch/registry.h", "dispatch/same.h", "dispatch/custom/custom_class.h", "kernels/quantized/packed_params.h",
-             "kernels/cpu/engine/iterate.h", "lite/archive_places.h", "lite/packed_classes.h",
+             "kernels/cpu/engine/iterate.h", "lite/debug_places.h", "lite/packed_classes.h",
              "types/tensor_printer.h"]
     names += [f"generated/{f.name}_kernels.h" for f, ops in of if any(leaf.is_boxed(o.entry) for o in ops)]
     out += [f'#include "sconce/{n}"' for n in names] + ["", "namespace sconce {", ""]

@@ -4,7 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/once.h"
-#include "sconce/dispatch/op_counts.h"
+#include "sconce/dispatch/binding/op_counts.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {

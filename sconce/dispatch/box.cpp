@@ -1,7 +1,7 @@
 #include "sconce/dispatch/box.h"
 
 #include "sconce/base/inline_vector.h"
-#include "sconce/dispatch/op_counts.h"
+#include "sconce/dispatch/binding/op_counts.h"
 #include "sconce/dispatch/tensor_text.h"
 
 namespace sconce {

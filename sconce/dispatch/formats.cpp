@@ -2,8 +2,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/once.h"
+#include "sconce/dispatch/binding/op_counts.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/dispatch/op_counts.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/quantized_tensor.h"

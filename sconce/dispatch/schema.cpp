@@ -3,7 +3,7 @@
 #include <charconv>
 #include <limits>
 
-#include "sconce/dispatch/schema_words.h"
+#include "sconce/dispatch/binding/schema_words.h"
 
 namespace sconce {
 namespace {

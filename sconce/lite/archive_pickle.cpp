@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "sconce/lite/refuse.h"
+#include "sconce/lite/read_error.h"
 #include "sconce/runtime/value_types.h"
 #include "sconce/serialization/pickle/pickle_globals.h"
 #include "sconce/serialization/pickle/pickle_reader.h"

@@ -1,11 +1,11 @@
-// The operators of a lite library: one list, that of its selection. In place of dispatch/registry.cpp, dispatch/op_counts.cpp
-// and dispatch/budget/terms_of.cpp.
+// The operators of a lite library: one list, that of its selection. In place of dispatch/registry.cpp,
+// dispatch/binding/op_counts.cpp and dispatch/budget/terms_of.cpp.
 #include "sconce/dispatch/registry.h"
 
 #include <algorithm>
 #include <atomic>
 
-#include "sconce/dispatch/op_counts.h"
+#include "sconce/dispatch/binding/op_counts.h"
 #include "sconce/lite/op_shape.h"
 #include "sconce/lite/selected.h"
 

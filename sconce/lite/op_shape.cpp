@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "sconce/dispatch/schema_words.h"
+#include "sconce/dispatch/binding/schema_words.h"
 
 namespace sconce::lite {
 namespace {

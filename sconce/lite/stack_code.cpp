@@ -10,7 +10,7 @@
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/lite/op_shape.h"
-#include "sconce/lite/refuse.h"
+#include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/serialization/lite/lite_verifier.h"

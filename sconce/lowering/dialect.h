@@ -24,8 +24,9 @@ namespace sconce::lowering {
 struct Dialect {
   const char* name;
   const char* summary;
-  // Brings a graph to this level as far as it goes. Calls are inlined, and the passes of the pipeline run. `self` is the
-  // module whose method the graph is, where it is known: packed weights that it holds are constants of the result then.
+  // Brings a graph to this level as far as it goes. Calls are inlined, and the passes of the pipeline run. `self` is
+  // the module whose method the graph is, where it is known: packed weights that it holds are constants of the result
+  // then.
   void lower(ir::Graph& graph, const sconce::Value* self = nullptr) const { bring(graph, self); }
   void (*bring)(ir::Graph& graph, const sconce::Value* self);
   // Whether a node (without the nodes inside it) belongs to it.

@@ -30,8 +30,8 @@
 namespace sconce::lowering {
 
 struct FunctionalizeOptions {
-  // The caller sees to it that no two inputs and attributes share memory: none has to be written back early. And out= of
-  // one of them has the sizes of the result already: where it has not, the graph throws instead of giving it others.
+  // The caller sees to it that no two inputs and attributes share memory: none has to be written back early. And out=
+  // of one of them has the sizes of the result already: where it has not, the graph throws instead of giving it others.
   bool apart = false;
 };
 // Returns whether the graph changed. Calls in the graph count as nodes that may do anything: inline them first.

@@ -2,8 +2,8 @@
 
 #include <mutex>
 
+#include "sconce/dispatch/binding/op_counts.h"
 #include "sconce/dispatch/budget/op_terms.h"
-#include "sconce/dispatch/op_counts.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {

@@ -1,3 +1,4 @@
+// The terms of operators of the whole library, by their records (op_terms.h).
 #include <unordered_map>
 
 #include "sconce/dispatch/budget/op_terms.h"

@@ -10,8 +10,8 @@
 //                                                       %d : Tensor = aten::copy_(%y, %b)
 //                                                       return (%r)
 //
-// Without the guard %x may be %y, and the first write would have to be made before the second is computed. A tensor that is
-// given as out= must have the sizes of the result then: sconce::written throws where it has not.
+// Without the guard %x may be %y, and the first write would have to be made before the second is computed. A tensor
+// that is given as out= must have the sizes of the result then: sconce::written throws where it has not.
 #pragma once
 
 #include "sconce/base/function_ref.h"

@@ -22,8 +22,8 @@ class ModuleConstants {
   const sconce::Value* self_;
 };
 
-// Makes the numbers, flags and texts that the graph reads of `self` and of modules in it constants. Returns whether there
-// were any.
+// Makes the numbers, flags and texts that the graph reads of `self` and of modules in it constants. Returns whether
+// there were any.
 bool fold_numbers(ir::Graph& graph, const sconce::Value& self);
 
 }  // namespace sconce::lowering

@@ -48,8 +48,8 @@ class OpGraphs {
   // The decomposition (OpEntry::decompose): the same results by other operators, one input per argument, one output per
   // return. Null for operators without one, for forms that write, or where it cannot be compiled.
   virtual const ir::Graph* decomposition(const Op& op) = 0;
-  // What the operator is on quantised tensors (lowering/quantized/quantized_texts.h), as decomposition(). Null also where
-  // that is itself on their integers.
+  // What the operator is on quantised tensors (lowering/quantized/quantized_texts.h), as decomposition(). Null also
+  // where that is itself on their integers.
   virtual const ir::Graph* on_quantized(const Op& op) = 0;
   // The expression of a pointwise operator, written out as operators on tensors (lowering/expression_text.h). Null
   // where there is none, or where it cannot be written.

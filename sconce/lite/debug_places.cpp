@@ -1,4 +1,4 @@
-#include "sconce/lite/archive_places.h"
+#include "sconce/lite/debug_places.h"
 
 #include "sconce/runtime/shown_frames.h"
 #include "sconce/serialization/lite/lite_debug.h"

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/op_counts.h"
+#include "sconce/dispatch/binding/op_counts.h"
 
 #include <algorithm>
 
@@ -19,8 +19,8 @@ bool holds_tensor(TypePtr type) {
 
 OpCounts counts_of(const Op& op) {
   const Schema& schema = op.schema();
-  const bool makes_tensor = std::any_of(schema.returns.begin(), schema.returns.end(),
-                                        [](const Argument& a) { return holds_tensor(a.type); });
+  const bool makes_tensor =
+      std::any_of(schema.returns.begin(), schema.returns.end(), [](const Argument& a) { return holds_tensor(a.type); });
   return {schema.arguments.size(), schema.returns.size(), makes_tensor};
 }
 

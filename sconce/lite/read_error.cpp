@@ -1,4 +1,4 @@
-#include "sconce/lite/refuse.h"
+#include "sconce/lite/read_error.h"
 
 #include <cstdarg>
 #include <cstdio>
