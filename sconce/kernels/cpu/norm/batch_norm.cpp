@@ -149,7 +149,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
 void round_to(DType dtype, std::vector<double>& values) {
   if (dtype == DType::float64) return;
   const auto count = static_cast<int64_t>(values.size());
-  std::vector<float> rounded(values.size());  // or 16 bits each
+  std::vector<std::byte> rounded(values.size() * item_size(dtype));
   convert(rounded.data(), dtype, values.data(), DType::float64, count);
   convert(values.data(), DType::float64, rounded.data(), dtype, count);
 }

@@ -14,5 +14,16 @@ TEST(BatchNorm, RunningStatisticsOfAnyRank) {
   EXPECT_TRUE(equal(reshape(var, {8}), flat_var));
 }
 
+// Statistics have the dtype of the weight, whose elements may be larger than the input's.
+TEST(BatchNorm, StatisticsOfIntegerWeights) {
+  const Tensor x = randn({3, 65}), weight = ones({65}, DType::int64);
+  const auto [out, mean, invstd] = native_batch_norm(x, weight, {}, {}, {}, true, 0.1, 0.25);
+  EXPECT_EQ(mean.dtype(), DType::int64);
+  const auto [as_float, float_mean, float_invstd] =
+      native_batch_norm(x, to(weight, DType::float64), {}, {}, {}, true, 0.1, 0.25);
+  EXPECT_TRUE(equal(mean, to(float_mean, DType::int64)));
+  EXPECT_TRUE(equal(invstd, to(float_invstd, DType::int64)));
+}
+
 }  // namespace
 }  // namespace sconce
