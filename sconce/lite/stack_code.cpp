@@ -21,58 +21,7 @@ namespace {
 constexpr size_t kMostMethods = 10'000;     // a limit against hostile files
 constexpr size_t kMostComplaints = 10'000;  // that are looked at
 
-// Values that an instruction takes from the stack and puts there; counts of the instruction itself by these marks.
-constexpr uint8_t kX = 254, kN = 255;
-struct StackEffect {
-  uint8_t pops = 0, pushes = 0;
-};
-constexpr StackEffect effect_of(Opcode op) {
-  switch (op) {
-    case Opcode::load:
-    case Opcode::move:
-    case Opcode::loadc:
-    case Opcode::uninitialized:
-    case Opcode::create_object:
-      return {0, 1};
-    case Opcode::store:
-    case Opcode::drop:
-    case Opcode::jf:
-    case Opcode::raise:
-      return {1, 0};
-    case Opcode::storen:
-      return {kN, 0};
-    case Opcode::ret:
-    case Opcode::get_attr:
-    case Opcode::isinstance:
-    case Opcode::tuple_slice:
-    case Opcode::unchecked_cast:
-      return {1, 1};
-    case Opcode::set_attr:
-    case Opcode::warn:
-      return {2, 0};
-    case Opcode::list_construct:
-    case Opcode::named_tuple_construct:
-    case Opcode::dict_construct:
-    case Opcode::interface_call:
-      return {kN, 1};
-    case Opcode::tuple_construct:
-      return {kX, 1};
-    case Opcode::list_unpack:
-      return {1, kX};
-    case Opcode::dict_index:
-      return {2, 1};
-    case Opcode::to_list:
-      return {3, 1};
-    default:  // jumps, and calls of operators, of which StackOperator says it
-      return {};
-  }
-}
 constexpr size_t kOpcodeCount = static_cast<size_t>(Opcode::to_list) + 1;
-constexpr std::array<StackEffect, kOpcodeCount> kEffects = [] {
-  std::array<StackEffect, kOpcodeCount> all;
-  for (size_t i = 0; i < kOpcodeCount; ++i) all[i] = effect_of(static_cast<Opcode>(i));
-  return all;
-}();
 
 // Is this an operator that meant something else in archives of this version?
 bool is_upgraded(const Op& op, int version) {
@@ -417,10 +366,9 @@ class ProgramReader {
     if (i.op == Opcode::op || i.op == Opcode::opn) {
       call_effect(m, i, pops, pushes, most, ends);
     } else {
-      const StackEffect e = kEffects[static_cast<size_t>(i.op)];
-      const auto count = [&](uint8_t said) { return said == kN ? i.n : said == kX ? i.x : int64_t{said}; };
-      pops = i.op == Opcode::loop ? i.n + 1 : count(e.pops);
-      pushes = i.op == Opcode::loop ? pops : count(e.pushes);
+      const Effect e = effect_in_table(i);
+      pops = i.op == Opcode::loop ? i.n + 1 : e.pops;
+      pushes = i.op == Opcode::loop ? pops : e.pushes;
     }
     if (depth < pops) wrong_code(m, "it takes %" PRId64 " values from a stack of %" PRId64, pops, depth);
     const int64_t after = depth - pops + pushes;

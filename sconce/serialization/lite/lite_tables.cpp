@@ -8,10 +8,12 @@ namespace sconce::lite {
 namespace {
 
 struct OpcodeRow {
-  std::string_view name, operands, op;
+  std::string_view name, operands;
+  char effect[3];
+  std::string_view op;
 };
 constexpr OpcodeRow kOpcodes[] = {
-#define SCONCE_LITE_OPCODE(name, text, operands, op) {text, operands, op},
+#define SCONCE_LITE_OPCODE(name, text, operands, effect, op) {text, operands, effect, op},
     SCONCE_LITE_OPCODES(SCONCE_LITE_OPCODE)
 #undef SCONCE_LITE_OPCODE
 };
@@ -124,6 +126,12 @@ std::string_view opcode_name(Opcode op) { return kOpcodes[static_cast<size_t>(op
 std::string_view opcode_operands(Opcode op) { return kOpcodes[static_cast<size_t>(op)].operands; }
 
 std::string_view opcode_operator(Opcode op) { return kOpcodes[static_cast<size_t>(op)].op; }
+
+Effect effect_in_table(const Instruction& i) {
+  const auto count = [&](char said) { return said == 'x' ? int64_t{i.x} : said == 'n' ? int64_t{i.n} : said - '0'; };
+  const OpcodeRow& row = kOpcodes[static_cast<size_t>(i.op)];
+  return {count(row.effect[0]), count(row.effect[1])};
+}
 
 static std::optional<Opcode> find_opcode(std::string_view OpcodeRow::* column, std::string_view text) {
   const auto* found =

@@ -209,62 +209,8 @@ class Verifier {
 
 Effect effect_of(const Method& m, const std::vector<Operator>& operators, size_t at) {
   const Instruction& i = m.instructions[at];
-  switch (i.op) {
-    case Opcode::op:
-    case Opcode::opn:
-      return effect_of_op(m, operators[static_cast<size_t>(i.x)], at);
-    case Opcode::load:
-    case Opcode::move:
-    case Opcode::loadc:
-    case Opcode::uninitialized:
-    case Opcode::create_object:
-      return {0, 1};
-    case Opcode::store:
-    case Opcode::drop:
-    case Opcode::jf:
-      return {1, 0};
-    case Opcode::storen:
-      return {i.n, 0};
-    case Opcode::dropr:
-    case Opcode::jmp:
-    case Opcode::loop:  // see the verifier: it has two
-      return {};
-    case Opcode::ret:
-    case Opcode::get_attr:
-    case Opcode::isinstance:
-    case Opcode::tuple_slice:
-    case Opcode::unchecked_cast:
-    case Opcode::not_:
-    case Opcode::device:
-    case Opcode::dtype:
-    case Opcode::dim:
-    case Opcode::is_cuda:
-    case Opcode::num_to_tensor:
-      return {1, 1};
-    case Opcode::set_attr:
-    case Opcode::warn:
-      return {2, 0};
-    case Opcode::list_construct:
-    case Opcode::named_tuple_construct:
-    case Opcode::dict_construct:
-    case Opcode::interface_call:
-      return {i.n, 1};
-    case Opcode::tuple_construct:
-    case Opcode::format:
-      return {i.x, 1};
-    case Opcode::list_unpack:
-      return {1, i.x};
-    case Opcode::raise:
-      return {1, 0};
-    case Opcode::dict_index:
-    case Opcode::tuple_index:
-    case Opcode::is:
-    case Opcode::is_not:
-      return {2, 1};
-    case Opcode::to_list:
-      return {3, 1};
-  }
-  return {};
+  if (i.op == Opcode::op || i.op == Opcode::opn) return effect_of_op(m, operators[static_cast<size_t>(i.x)], at);
+  return effect_in_table(i);  // of a loop nothing: the verifier knows its two
 }
 
 bool has_exception_class(const Method& m, size_t at) {

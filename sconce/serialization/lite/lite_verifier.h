@@ -33,11 +33,7 @@ struct Operator {
 std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file,
                                                   std::vector<std::string>* missing = nullptr);
 
-// The stack effect of an instruction.
-struct Effect {
-  int64_t pops = 0, pushes = 0;
-};
-// The instruction's operands must be in range.
+// The stack effect of an instruction, whose operands must be in range.
 Effect effect_of(const Method& method, const std::vector<Operator>& operators, size_t at);
 
 // Whether a raise finds the class of the exception on top of the message. Old files have the message alone.
