@@ -15,7 +15,7 @@ class SCONCE_API WorkersAwake {
   WorkersAwake(const WorkersAwake&) = delete;
 
  private:
-  bool counts_;
+  [[maybe_unused]] bool counts_;  // where there are threads
 };
 
 }  // namespace sconce

@@ -479,7 +479,7 @@ bool Guards::walk_all(PyObject* const* locals, PyObject* closure, FoundInputs& f
     walks_ = 0;
     if (next_watch_ < 4096) next_watch_ *= 2;
     try {
-      watched_ = WatchedPart::make(*this, locals, closure, slots);
+      watched_ = WatchedPart::make(*this, closure, slots);
     } catch (const PythonError&) {
       PyErr_Clear();
       watched_ = nullptr;

@@ -89,8 +89,8 @@ constexpr size_t kFewest = 2;
 
 class WatchedPart::Builder {
  public:
-  Builder(const Guards& guards, PyObject* const* locals, PyObject* closure, PyObject* const* slots)
-      : g_(guards), locals_(locals), closure_(closure), slots_(slots), part_(std::make_unique<WatchedPart>()) {}
+  Builder(const Guards& guards, PyObject* closure, PyObject* const* slots)
+      : g_(guards), closure_(closure), slots_(slots), part_(std::make_unique<WatchedPart>()) {}
 
   std::unique_ptr<WatchedPart> build() {
     const size_t n = g_.fetches_.size();
@@ -284,7 +284,6 @@ class WatchedPart::Builder {
   }
 
   const Guards& g_;
-  PyObject* const* locals_;
   PyObject* closure_;
   PyObject* const* slots_;
   std::unique_ptr<WatchedPart> part_;
@@ -296,9 +295,8 @@ class WatchedPart::Builder {
 
 void note_tensor_marks() { ++marks; }
 
-std::unique_ptr<WatchedPart> WatchedPart::make(const Guards& guards, PyObject* const* locals, PyObject* closure,
-                                               PyObject* const* slots) {
-  return Builder(guards, locals, closure, slots).build();
+std::unique_ptr<WatchedPart> WatchedPart::make(const Guards& guards, PyObject* closure, PyObject* const* slots) {
+  return Builder(guards, closure, slots).build();
 }
 
 bool WatchedPart::unchanged(const Guards& guards, PyObject* const* locals, PyObject* closure) {

@@ -22,8 +22,7 @@ namespace sconce::python::capture {
 class WatchedPart {
  public:
   // Of guards that just held for these objects. Null when nothing in them can be watched.
-  static std::unique_ptr<WatchedPart> make(const Guards& guards, PyObject* const* locals, PyObject* closure,
-                                           PyObject* const* slots);
+  static std::unique_ptr<WatchedPart> make(const Guards& guards, PyObject* closure, PyObject* const* slots);
 
   // Is everything as it was? Then slot(i) are the objects of steps in the part.
   bool unchanged(const Guards& guards, PyObject* const* locals, PyObject* closure);
