@@ -148,7 +148,7 @@ class ArchivePickle {
     Item* const parts = last(count + 1) + 1;
     Item whole = std::move(parts[-1]);
     if (whole.value.tag() != tag || !whole.value.counted()->count.unique())
-      wrong("items are given to something that is not a new ", tag_name(tag).data());
+      wrong("items are given to something that is not a new ", std::string(tag_name(tag)).c_str());
     if (tag == Tag::list) {
       for (size_t i = 0; i < count; ++i) whole.value.to_list().append(part(whole, parts[i]));
     } else {

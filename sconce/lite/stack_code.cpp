@@ -69,17 +69,17 @@ class ProgramReader {
     refuse("%s: bytecode.pkl: %s: %s", file_.c_str(), place_.c_str(), text);
   }
   const std::vector<Value>& tuple(const Value& v, const char* what, size_t size = SIZE_MAX) const {
-    if (!v.is_tuple()) wrong("%s is %s, not a tuple", what, tag_name(v.tag()).data());
+    if (!v.is_tuple()) wrong("%s is %s, not a tuple", what, std::string(tag_name(v.tag())).c_str());
     const std::vector<Value>& items = v.to_tuple().items;
     if (size != SIZE_MAX && items.size() != size) wrong("%s has %zu items, not %zu", what, items.size(), size);
     return items;
   }
   const std::string& text(const Value& v, const char* what) const {
-    if (!v.is_string()) wrong("%s is %s, not a text", what, tag_name(v.tag()).data());
+    if (!v.is_string()) wrong("%s is %s, not a text", what, std::string(tag_name(v.tag())).c_str());
     return v.to_string_ref();
   }
   int64_t number(const Value& v, const char* what, int64_t low, int64_t high) const {
-    if (!v.is_int()) wrong("%s is %s, not an int", what, tag_name(v.tag()).data());
+    if (!v.is_int()) wrong("%s is %s, not an int", what, std::string(tag_name(v.tag())).c_str());
     if (v.to_int() < low || v.to_int() > high)
       wrong("%s is %" PRId64 ", not in %" PRId64 " to %" PRId64, what, v.to_int(), low, high);
     return v.to_int();
@@ -225,7 +225,7 @@ class ProgramReader {
     std::vsnprintf(text, sizeof text, what, args);
     va_end(args);
     refuse("%s: bytecode.pkl: method '%s': instruction %zu: %s: %s", file_.c_str(), m.name.c_str(), at_,
-           opcode_name(m.code[at_].op).data(), text);
+           std::string(opcode_name(m.code[at_].op)).c_str(), text);
   }
   void in_range(const StackMethod& m, const char* what, int64_t index, int64_t count, size_t size) const {
     if (index < 0 || index + count > static_cast<int64_t>(size))

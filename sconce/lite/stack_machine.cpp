@@ -241,7 +241,8 @@ class StackMachine {
         return;
       case Opcode::isinstance: {
         bool is = false;
-        for (int32_t k = 0; k < i.n; ++k) is |= runtime::is_instance(top[-1], types[static_cast<size_t>(i.x + k)]);
+        const auto first = static_cast<size_t>(i.x);
+        for (size_t k = 0; k < i.n; ++k) is |= runtime::is_instance(top[-1], types[first + k]);
         Value answer(is);
         return put(top[-1], answer);
       }
