@@ -315,23 +315,7 @@ def cell_product(x: Tensor, cells: List[Tensor], at: int, reduce_range: bool) ->
 
 
 def quantized_step(mode: int, gates: Tensor, h: Tensor, c: Tensor, cells: List[Tensor], at: int, reduce_range: bool) -> Tuple[Tensor, Tensor]:
-    # mode: 0 relu, 1 tanh, 2 lstm, 3 gru. `gates` is what comes from the input.
-    state = cell_product(h, cells, at + 4, reduce_range)
-    if mode == 0:
-        return (state + gates).relu(), c
-    if mode == 1:
-        return (state + gates).tanh(), c
-    size = gates.size(1) // (4 if mode == 2 else 3)
-    if mode == 3:
-        a = gates.split_with_sizes([size, size, size], 1)
-        b = state.split_with_sizes([size, size, size], 1)
-        r = (b[0] + a[0]).sigmoid()
-        z = (b[1] + a[1]).sigmoid()
-        n = (a[2] + b[2] * r).tanh()
-        return (h - n) * z + n, c
-    parts = (state + gates).split_with_sizes([size, size, size, size], 1)
-    next_c = parts[1].sigmoid() * c + parts[0].sigmoid() * parts[2].tanh()
-    return parts[3].sigmoid() * next_c.tanh(), next_c
+    return through_gates(mode, gates, cell_product(h, cells, at + 4, reduce_range), h, c)
 
 
 def quantized_layer(x: Tensor, rows: List[int], h: Tensor, c: Tensor, cells: List[Tensor], at: int, reduce_range: bool, mode: int, reverse: bool) -> Tuple[Tensor, Tensor, Tensor]:

@@ -1,16 +1,13 @@
 # Recurrent networks: a step, a layer, a network; sequences of different lengths.
 
 
-def recurrent_step(mode: int, gates: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Optional[Tensor], w_hr: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
-    # mode: 0 relu, 1 tanh, 2 lstm, 3 gru. `gates` is what comes from the input.
-    state = h.mm(w_hh.permute([1, 0]))
-    if b_hh is not None:
-        state = state + b_hh
+def through_gates(mode: int, gates: Tensor, state: Tensor, h: Tensor, c: Tensor) -> Tuple[Tensor, Tensor]:
+    # mode: 0 relu, 1 tanh, 2 lstm, 3 gru. `gates` is what comes from the input, `state` what comes from h.
     if mode == 0:
         return (gates + state).relu(), c
     if mode == 1:
         return (gates + state).tanh(), c
-    size = w_hh.size(0) // (4 if mode == 2 else 3)
+    size = gates.size(1) // (4 if mode == 2 else 3)
     if mode == 3:
         a = gates.split_with_sizes([size, size, size], 1)
         b = state.split_with_sizes([size, size, size], 1)
@@ -20,7 +17,14 @@ def recurrent_step(mode: int, gates: Tensor, h: Tensor, c: Tensor, w_hh: Tensor,
         return (h - n) * z + n, c
     parts = (gates + state).split_with_sizes([size, size, size, size], 1)
     next_c = parts[1].sigmoid() * c + parts[0].sigmoid() * parts[2].tanh()
-    out = parts[3].sigmoid() * next_c.tanh()
+    return parts[3].sigmoid() * next_c.tanh(), next_c
+
+
+def recurrent_step(mode: int, gates: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Optional[Tensor], w_hr: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
+    state = h.mm(w_hh.permute([1, 0]))
+    if b_hh is not None:
+        state = state + b_hh
+    out, next_c = through_gates(mode, gates, state, h, c)
     if w_hr is not None:
         out = out.mm(w_hr.permute([1, 0]))
     return out, next_c
