@@ -95,8 +95,6 @@ sconce_status sconce_limits_set(sconce_limits* limits, sconce_limit what, uint64
         limits->limits.timeout = amount == Limits::kNone ? std::chrono::nanoseconds::max()
                                                          : std::chrono::milliseconds(std::min<uint64_t>(amount, kYear));
         return;
-      case SCONCE_LIMIT_ANY:
-        break;
     }
     invalid("there is no limit {}", static_cast<int>(what));
   });

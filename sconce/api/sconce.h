@@ -38,13 +38,17 @@
 #define SCONCE_C_API
 #endif
 
+/* Enumerations: a caller may give any number, which is an error and, with a type that is said, not undefined in C++. */
 #ifdef __cplusplus
+#define SCONCE_ANY_INT : int
 extern "C" {
+#else
+#define SCONCE_ANY_INT
 #endif
 
 /* ---- status ---- */
 
-typedef enum sconce_status {
+typedef enum sconce_status SCONCE_ANY_INT {
   SCONCE_OK = 0,
   SCONCE_INVALID_ARGUMENT = 1, /* of this interface: null, out of range */
   SCONCE_OUT_OF_MEMORY = 2,
@@ -109,12 +113,11 @@ SCONCE_C_API void sconce_release_memory(void);
  *
  * Every call starts anew. The tasks and threads that a program starts draw from the same limits. */
 typedef struct sconce_limits sconce_limits;
-typedef enum sconce_limit {
-  SCONCE_LIMIT_MEMORY = 0,       /* bytes held beyond those at the beginning of the call */
-  SCONCE_LIMIT_WORK = 1,         /* elements that operators read and compute; an operator pays before it begins */
-  SCONCE_LIMIT_STEPS = 2,        /* loop iterations and calls of functions of programs */
-  SCONCE_LIMIT_MILLISECONDS = 3, /* of time; looked at between operators and within long ones */
-  SCONCE_LIMIT_ANY = 0x7fffffff  /* no limit: lets C++ look at a wrong number, which is an error and not undefined */
+typedef enum sconce_limit SCONCE_ANY_INT {
+  SCONCE_LIMIT_MEMORY = 0,      /* bytes held beyond those at the beginning of the call */
+  SCONCE_LIMIT_WORK = 1,        /* elements that operators read and compute; an operator pays before it begins */
+  SCONCE_LIMIT_STEPS = 2,       /* loop iterations and calls of functions of programs */
+  SCONCE_LIMIT_MILLISECONDS = 3 /* of time; looked at between operators and within long ones */
 } sconce_limit;
 SCONCE_C_API sconce_status sconce_limits_new(sconce_limits** out); /* no limits yet */
 /* UINT64_MAX: no limit. Calls that run already keep theirs. */
@@ -139,7 +142,7 @@ SCONCE_C_API sconce_status sconce_load(const char* path, sconce_module** out);
  * fails when it is reached, with a message that names all that are missing. */
 SCONCE_C_API sconce_status sconce_load_strict(const char* path, sconce_module** out);
 /* The same with any of these, added up. */
-typedef enum sconce_load_flag {
+typedef enum sconce_load_flag SCONCE_ANY_INT {
   SCONCE_LOAD_STRICT = 1, /* as sconce_load_strict */
   SCONCE_LOAD_TRUST = 2,  /* code that the file runs while it is loaded (__setstate__) may call every operator, not only
                              those that copy, view, pack or make tensors */
@@ -187,7 +190,7 @@ SCONCE_C_API sconce_status sconce_call_named(const sconce_module* module, const 
 
 /* ---- values ---- */
 
-typedef enum sconce_kind {
+typedef enum sconce_kind SCONCE_ANY_INT {
   SCONCE_NONE = 0,
   SCONCE_BOOL = 1,
   SCONCE_INT = 2,
@@ -238,25 +241,25 @@ SCONCE_C_API sconce_status sconce_repr(const sconce_value* value, sconce_value**
 
 /* ---- tensors ---- */
 
-typedef enum sconce_dtype { /* numbered as in PyTorch */
-                            SCONCE_UINT8 = 0,
-                            SCONCE_INT8 = 1,
-                            SCONCE_INT16 = 2,
-                            SCONCE_INT32 = 3,
-                            SCONCE_INT64 = 4,
-                            SCONCE_FLOAT16 = 5,
-                            SCONCE_FLOAT32 = 6,
-                            SCONCE_FLOAT64 = 7,
-                            SCONCE_COMPLEX64 = 9,
-                            SCONCE_COMPLEX128 = 10,
-                            SCONCE_BOOL8 = 11, /* one byte, 0 or 1 */
-                            SCONCE_BFLOAT16 = 15,
-                            SCONCE_FLOAT8_E5M2 = 23, /* these five are for storage: few operators take them */
-                            SCONCE_FLOAT8_E4M3FN = 24,
-                            SCONCE_UINT16 = 27,
-                            SCONCE_UINT32 = 28,
-                            SCONCE_UINT64 = 29,
-                            SCONCE_DTYPE_ANY = 0x7fffffff /* none, as SCONCE_LIMIT_ANY */
+/* Numbered as in PyTorch. */
+typedef enum sconce_dtype SCONCE_ANY_INT {
+  SCONCE_UINT8 = 0,
+  SCONCE_INT8 = 1,
+  SCONCE_INT16 = 2,
+  SCONCE_INT32 = 3,
+  SCONCE_INT64 = 4,
+  SCONCE_FLOAT16 = 5,
+  SCONCE_FLOAT32 = 6,
+  SCONCE_FLOAT64 = 7,
+  SCONCE_COMPLEX64 = 9,
+  SCONCE_COMPLEX128 = 10,
+  SCONCE_BOOL8 = 11, /* one byte, 0 or 1 */
+  SCONCE_BFLOAT16 = 15,
+  SCONCE_FLOAT8_E5M2 = 23, /* these five are for storage: few operators take them */
+  SCONCE_FLOAT8_E4M3FN = 24,
+  SCONCE_UINT16 = 27,
+  SCONCE_UINT32 = 28,
+  SCONCE_UINT64 = 29
 } sconce_dtype;
 
 #define SCONCE_MAX_DIMENSIONS 64

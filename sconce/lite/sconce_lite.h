@@ -29,11 +29,15 @@
 #define SCONCE_LITE_API
 #endif
 
+/* Enumerations: a caller may give any number, which is an error and, with a type that is said, not undefined in C++. */
 #ifdef __cplusplus
+#define SCONCE_LITE_ANY_INT : int
 extern "C" {
+#else
+#define SCONCE_LITE_ANY_INT
 #endif
 
-typedef enum sconce_lite_status {
+typedef enum sconce_lite_status SCONCE_LITE_ANY_INT {
   SCONCE_LITE_OK = 0,
   SCONCE_LITE_INVALID_ARGUMENT = 1, /* of this interface: null, out of range */
   SCONCE_LITE_OUT_OF_MEMORY = 2,
@@ -67,7 +71,7 @@ SCONCE_LITE_API sconce_lite_status sconce_lite_start(const sconce_lite_host* hos
 
 /* ---- values ---- */
 
-typedef enum sconce_lite_dtype {
+typedef enum sconce_lite_dtype SCONCE_LITE_ANY_INT {
   SCONCE_LITE_UINT8 = 0,
   SCONCE_LITE_INT8 = 1,
   SCONCE_LITE_INT16 = 2,
@@ -85,7 +89,7 @@ typedef enum sconce_lite_dtype {
   SCONCE_LITE_BFLOAT16 = 15
 } sconce_lite_dtype;
 
-typedef enum sconce_lite_kind {
+typedef enum sconce_lite_kind SCONCE_LITE_ANY_INT {
   SCONCE_LITE_NONE = 0,
   SCONCE_LITE_TENSOR = 1,
   SCONCE_LITE_BOOLEAN = 2,
