@@ -254,14 +254,16 @@ class Product {
                   out.sums_stride = floats_stride_;
                   if (k0 > 0 || adds_) out.sums_in = at;
                   out.sums_out = at;
-                } else if (cut) {
-                  float* at = sums + (row - r0) * column_block + column - c0;
-                  out.sums_stride = column_block;
-                  if (k0 > 0) out.sums_in = at;
-                  if (!last) out.sums_out = at;
+                } else {
+                  if (cut) {
+                    float* at = sums + (row - r0) * column_block + column - c0;
+                    out.sums_stride = column_block;
+                    if (k0 > 0) out.sums_in = at;
+                    if (!last) out.sums_out = at;
+                  }
+                  out.c = c_at(row, column);
+                  out.c_stride = c_.row_stride;
                 }
-                out.c = c_at(row, column);
-                out.c_stride = c_.row_stride;
                 if (bias) out.bias = bias + column - columns.begin;
                 if (residual_) out.residual = residual_ + row * epilogue_.residual_stride + column;
                 out.residual_stride = epilogue_.residual_stride;
