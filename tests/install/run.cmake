@@ -60,5 +60,7 @@ run(COMMAND "${C_COMPILER}" -std=c99 -pedantic -Wall -Werror ${flags} ${link_opt
 run(COMMAND "${work}/from_pkg_config" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
 
 # Headers give no warnings to programs that ask for many.
+run(COMMAND "${PKG_CONFIG}" --cflags sconce)
+separate_arguments(words UNIX_COMMAND "${output}")
 run(COMMAND "${CXX_COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror
     "${CMAKE_CURRENT_LIST_DIR}/from_cpp.cpp" ${words})

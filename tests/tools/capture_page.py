@@ -1,10 +1,9 @@
 """The page that sconce.compiler.trace writes, as a user meets it: opened in Chromium, looked at, searched.
 
-Usage: capture_page.py PYTHON PACKAGES; PACKAGES is the folder with the package. Exit status 77, which ctest calls skipped, when there
+Usage: capture_page.py PYTHON...; the command of a Python that finds the package. Exit status 77, which ctest calls skipped, when there
 is no browser.
 """
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import unittest
 
 import chromium
 
-PYTHON, PACKAGES = sys.argv[1:3]
+PYTHON = sys.argv[1:]
 
 PROGRAM = '''
 import sys
@@ -44,8 +43,7 @@ class Page(unittest.TestCase):
         cls.place = tempfile.TemporaryDirectory()
         folder = pathlib.Path(cls.place.name)
         (folder / "program.py").write_text(PROGRAM)
-        done = subprocess.run([PYTHON, "-B", "program.py", "out/deep"], cwd=folder, env=dict(os.environ, PYTHONPATH=PACKAGES),
-                              capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run([*PYTHON, "program.py", "out/deep"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
         if done.returncode:
             raise AssertionError(done.stderr)
         cls.page = folder / "out" / "deep" / "index.html"
@@ -100,4 +98,4 @@ if __name__ == "__main__":
     if not chromium.find():
         print(f"skipped: one of {', '.join(chromium.PROGRAMS)}, chromedriver, Selenium or Pillow is not installed (tools/bootstrap test)")
         sys.exit(77)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=sys.argv[:1])

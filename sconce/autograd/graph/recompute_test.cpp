@@ -49,7 +49,7 @@ bool same_bits(const Tensor& a, const Tensor& b) { return equal(a, b); }
 TEST_F(Recompute, GradientsAreTheSameInLessMemory) {
   manual_seed(3);
   const Net net;
-  for (const IntList sizes : {IntList({256, 256}), IntList({4, 64, 256})}) {
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{256, 256}, {4, 64, 256}}) {
     const Tensor x = randn(sizes);
     std::vector<Tensor> expected;
     size_t held[2];

@@ -34,6 +34,7 @@ Json tensor_meta(std::initializer_list<int> sizes, std::initializer_list<int> st
   return meta;
 }
 
+// Of one element, `{x}` is a list for g++ and a copy of x for clang: lists are said by Json::array.
 Json named(const char* name) { return {{"as_tensor", {{"name", name}}}}; }
 
 // forward(x) = x * w, both of size [s0 = 2 to 8] and [2].
@@ -42,13 +43,13 @@ Json program() {
   Json& module = j["graph_module"];
   Json& graph = module["graph"];
   graph["inputs"] = {named("p_w"), named("x")};
-  graph["outputs"] = {named("mul")};
-  graph["nodes"] = {{{"target", "torch.ops.aten.mul.Tensor"},
-                     {"inputs",
-                      {{{"name", "self"}, {"arg", named("x")}, {"kind", 1}},
-                       {{"name", "other"}, {"arg", named("p_w")}, {"kind", 1}}}},
-                     {"outputs", {named("mul")}},
-                     {"metadata", Json::object()}}};
+  graph["outputs"] = Json::array({named("mul")});
+  graph["nodes"] = Json::array({{{"target", "torch.ops.aten.mul.Tensor"},
+                                 {"inputs",
+                                  {{{"name", "self"}, {"arg", named("x")}, {"kind", 1}},
+                                   {{"name", "other"}, {"arg", named("p_w")}, {"kind", 1}}}},
+                                 {"outputs", Json::array({named("mul")})},
+                                 {"metadata", Json::object()}}});
   graph["tensor_values"]["p_w"] = tensor_meta({2}, {1});
   graph["tensor_values"]["x"] = tensor_meta({0, 2}, {2, 1});
   graph["tensor_values"]["x"]["sizes"][0] = {
@@ -67,7 +68,7 @@ Json program() {
                      {{"in_spec", R"([1, {"type": "builtins.tuple", "context": "null", "children_spec": [)" + tuple +
                                       ", " + keywords + "]}]"},
                       {"out_spec", std::string("[1, ") + leaf + "]"},
-                      {"forward_arg_names", {"x"}}}}}});
+                      {"forward_arg_names", Json::array({"x"})}}}}});
   j["range_constraints"]["s0"] = {{"min_val", 2}, {"max_val", 8}};
   j["schema_version"] = {{"major", 8}, {"minor", 20}};
   j["guards_code"] = Json::array();
@@ -165,7 +166,7 @@ TEST_F(ExportedProgram, NodesThatMeanNothing) {
   program_ = program();
   node()["outputs"][0] = named("x");
   EXPECT_ERROR(load(), "the value 'x' is defined twice");
-  node()["outputs"][0] = {{"as_tensors", {{{"name", "a"}}}}};
+  node()["outputs"][0] = {{"as_tensors", Json::array({{{"name", "a"}}})}};
   EXPECT_ERROR(load(), "has a list of outputs, and its result is of type Tensor");
 }
 
@@ -280,7 +281,7 @@ TEST_F(ExportedProgram, HigherOrderOperatorsAreRefusedByName) {
 Json vmap_node(const char* function, std::initializer_list<Json> arguments, const char* result = nullptr) {
   Json node = {{"target", std::string("torch._functorch.predispatch.") + function},
                {"inputs", Json::array()},
-               {"outputs", {result ? named(result) : Json{{"as_none", true}}}},
+               {"outputs", Json::array({result ? named(result) : Json{{"as_none", true}}})},
                {"metadata", Json::object()}};
   for (const Json& argument : arguments) node["inputs"].push_back({{"name", ""}, {"arg", argument}, {"kind", 1}});
   return node;
@@ -292,7 +293,7 @@ Json number(int n) { return {{"as_int", n}}; }
 void map_rows(Json& graph) {
   Json product = graph["nodes"][0];
   product["inputs"][0]["arg"] = named("row");
-  product["outputs"] = {named("scaled")};
+  product["outputs"] = Json::array({named("scaled")});
   graph["tensor_values"]["row"] = graph["tensor_values"]["scaled"] = tensor_meta({2}, {1});
   graph["tensor_values"]["mul"] = tensor_meta({2, 2}, {2, 1});
   graph["nodes"] = {vmap_node("_vmap_increment_nesting", {number(2), {{"as_string", "error"}}}),
