@@ -23,26 +23,31 @@ void Error::set_op(std::string_view op, std::string_view arguments) {
 }
 
 void ErrorArg::print(std::string& out) const {
-  switch (tag_) {
-    case Tag::integer:
-      out += std::to_string(integer_);
+  const uint64_t size = kind_ / kSize;
+  switch (kind_ % kSize) {
+    case kInteger:
+      out += std::to_string(static_cast<int64_t>(bits_));
       return;
-    case Tag::real: {
+    case kReal: {
       char text[40];
-      out.append(text, std::to_chars(text, text + sizeof text, real_).ptr);
+      out.append(text, std::to_chars(text, text + sizeof text, std::bit_cast<double>(bits_)).ptr);
       return;
     }
-    case Tag::text:
-      out += text_;
+    case kText0:
+      out += reinterpret_cast<const char*>(bits_);
       return;
-    case Tag::list:
+    case kText:
+      out.append(reinterpret_cast<const char*>(bits_), size);
+      return;
+    default: {
+      const auto* items = reinterpret_cast<const int64_t*>(bits_);
       out += '[';
-      for (size_t i = 0; i < list_.size(); ++i) {
+      for (size_t i = 0; i < size; ++i) {
         if (i != 0) out += ", ";
-        out += std::to_string(list_[i]);
+        out += std::to_string(items[i]);
       }
       out += ']';
-      return;
+    }
   }
 }
 

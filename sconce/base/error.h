@@ -5,6 +5,8 @@
 // unless the check fails.
 #pragma once
 
+#include <bit>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <initializer_list>
@@ -38,34 +40,34 @@ class SCONCE_API Error : public std::exception {
   std::string op_;
 };
 
-// One value for a "{}" of a message.
+// One value for a "{}" of a message: 16 bytes, which every check in the library makes room for.
 class ErrorArg {
  public:
-  ErrorArg(bool v) : tag_(Tag::text), text_(v ? "True" : "False") {}
-  ErrorArg(int v) : tag_(Tag::integer), integer_(v) {}
-  ErrorArg(unsigned v) : tag_(Tag::integer), integer_(v) {}
-  ErrorArg(long v) : tag_(Tag::integer), integer_(v) {}
-  ErrorArg(long long v) : tag_(Tag::integer), integer_(v) {}
-  ErrorArg(unsigned long v) : tag_(Tag::integer), integer_(static_cast<int64_t>(v)) {}
-  ErrorArg(unsigned long long v) : tag_(Tag::integer), integer_(static_cast<int64_t>(v)) {}
-  ErrorArg(double v) : tag_(Tag::real), real_(v) {}
-  ErrorArg(const char* v) : tag_(Tag::text), text_(v) {}
-  ErrorArg(std::string_view v) : tag_(Tag::text), text_(v) {}
-  ErrorArg(const std::string& v) : tag_(Tag::text), text_(v) {}
-  ErrorArg(IntList v) : tag_(Tag::list), list_(v) {}
+  ErrorArg(bool v) : ErrorArg(v ? std::string_view("True") : std::string_view("False")) {}
+  ErrorArg(int v) : ErrorArg(static_cast<long>(v)) {}
+  ErrorArg(unsigned v) : ErrorArg(static_cast<long>(v)) {}
+  ErrorArg(long v) : bits_(static_cast<uint64_t>(v)), kind_(kInteger) {}
+  ErrorArg(long long v) : ErrorArg(static_cast<long>(v)) {}
+  ErrorArg(unsigned long v) : ErrorArg(static_cast<long>(v)) {}
+  ErrorArg(unsigned long long v) : ErrorArg(static_cast<long>(v)) {}
+  ErrorArg(double v) : bits_(std::bit_cast<uint64_t>(v)), kind_(kReal) {}
+  ErrorArg(const char* v) : ErrorArg(v, kText0) {}
+  ErrorArg(std::string_view v) : ErrorArg(v.data(), kText | v.size() * kSize) {}
+  ErrorArg(const std::string& v) : ErrorArg(std::string_view(v)) {}
+  ErrorArg(IntList v) : ErrorArg(v.data(), kList | v.size() * kSize) {}
   template <class Container>
     requires std::convertible_to<const Container&, IntList> &&
                  (!std::convertible_to<const Container&, std::string_view>)
-  ErrorArg(const Container& v) : tag_(Tag::list), list_(v) {}
+  ErrorArg(const Container& v) : ErrorArg(IntList(v)) {}
 
   void print(std::string& out) const;
 
  private:
-  enum class Tag : uint8_t { integer, real, text, list } tag_;
-  int64_t integer_ = 0;
-  double real_ = 0;
-  std::string_view text_;
-  IntList list_;
+  ErrorArg(const void* p, uint64_t kind) : bits_(reinterpret_cast<uintptr_t>(p)), kind_(kind) {}
+  // What bits_ are; texts and lists have their size above it.
+  static constexpr uint64_t kInteger = 0, kReal = 1, kText0 = 2, kText = 3, kList = 4, kSize = 8;
+
+  uint64_t bits_, kind_;
 };
 
 SCONCE_API std::string format_message(std::string_view format, std::initializer_list<ErrorArg> args);
