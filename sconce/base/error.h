@@ -57,7 +57,7 @@ class ErrorArg {
   ErrorArg(IntList v) : ErrorArg(v.data(), kList | v.size() * kSize) {}
   template <class Container>
     requires std::convertible_to<const Container&, IntList> &&
-                 (!std::convertible_to<const Container&, std::string_view>)
+             (!std::convertible_to<const Container&, std::string_view>)
   ErrorArg(const Container& v) : ErrorArg(IntList(v)) {}
 
   void print(std::string& out) const;
@@ -75,13 +75,18 @@ SCONCE_API std::string format_message(std::string_view format, std::initializer_
                                               std::initializer_list<ErrorArg> args);
 [[noreturn]] SCONCE_API SCONCE_COLD void fail_assert(const char* file, int line, const char* condition);
 
-template <class... Args>
-[[noreturn]] SCONCE_COLD void fail(std::string_view format, const Args&... args) {
-  fail(ErrorKind::runtime, format, {ErrorArg(args)...});
+// What the templates below call: values arrive in registers, and one function serves all messages with as many of them.
+template <std::same_as<ErrorArg>... Args>
+[[noreturn]] SCONCE_COLD void fail_with(ErrorKind kind, const char* format, Args... args) {
+  fail(kind, format, {args...});
 }
 template <class... Args>
-[[noreturn]] SCONCE_COLD void fail_as(ErrorKind kind, std::string_view format, const Args&... args) {
-  fail(kind, format, {ErrorArg(args)...});
+[[noreturn]] SCONCE_INLINE void fail(const char* format, const Args&... args) {
+  fail_with(ErrorKind::runtime, format, ErrorArg(args)...);
+}
+template <class... Args>
+[[noreturn]] SCONCE_INLINE void fail_as(ErrorKind kind, const char* format, const Args&... args) {
+  fail_with(kind, format, ErrorArg(args)...);
 }
 
 #define SCONCE_CHECK(condition, ...) \
