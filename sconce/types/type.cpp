@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
-#include <unordered_map>
 
 #include "sconce/base/error.h"
 #include "sconce/types/class_info.h"
+#include "sconce/types/hash.h"
 #include "sconce/types/tensor_facts.h"
 
 namespace sconce {
@@ -13,214 +13,252 @@ namespace {
 
 constexpr int kSimpleKinds = static_cast<int>(TypeKind::list);
 
-struct SimpleName {
-  const char* ir;
-  const char* python;
+// What IR text calls a kind, and the kind behind the words that only schemas use.
+struct KindRow {
+  char name[13];
+  TypeKind plain;
 };
-constexpr SimpleName kSimpleNames[kSimpleKinds] = {
-    {"Any", "Any"},
-    {"Tensor", "Tensor"},
-    {"int", "int"},
-    {"float", "float"},
-    {"complex", "complex"},
-    {"bool", "bool"},
-    {"Scalar", "number"},
-    {"str", "str"},
-    {"NoneType", "NoneType"},
-    {"Device", "Device"},
-    {"Generator", "Generator"},
-    {"Stream", "Stream"},
-    {"Storage", "Storage"},
-    {"Capsule", "Capsule"},
-    {"PyObject", "PyObject"},
-    {"list", "list"},
-    {"tuple", "tuple"},
-    {"AnyClassType", "AnyClassType"},
-    {"AnyEnumType", "AnyEnumType"},
-    {"SymInt", "int"},
-    {"SymFloat", "float"},
-    {"SymBool", "bool"},
-    {"ScalarType", "int"},
-    {"Layout", "int"},
-    {"MemoryFormat", "int"},
-    {"QScheme", "int"},
-    {"Dimname", "str"},
-    {"DeviceIndex", "int"},
+constexpr KindRow kKinds[] = {
+    {"Any", TypeKind::any},
+    {"Tensor", TypeKind::tensor},
+    {"int", TypeKind::int_},
+    {"float", TypeKind::float_},
+    {"complex", TypeKind::complex},
+    {"bool", TypeKind::bool_},
+    {"Scalar", TypeKind::number},
+    {"str", TypeKind::string},
+    {"NoneType", TypeKind::none},
+    {"Device", TypeKind::device},
+    {"Generator", TypeKind::generator},
+    {"Stream", TypeKind::stream},
+    {"Storage", TypeKind::storage},
+    {"Capsule", TypeKind::capsule},
+    {"PyObject", TypeKind::py_object},
+    {"list", TypeKind::any_list},
+    {"tuple", TypeKind::any_tuple},
+    {"AnyClassType", TypeKind::any_class},
+    {"AnyEnumType", TypeKind::any_enum},
+    {"SymInt", TypeKind::int_},
+    {"SymFloat", TypeKind::float_},
+    {"SymBool", TypeKind::bool_},
+    {"ScalarType", TypeKind::int_},
+    {"Layout", TypeKind::int_},
+    {"MemoryFormat", TypeKind::int_},
+    {"QScheme", TypeKind::int_},
+    {"Dimname", TypeKind::string},
+    {"DeviceIndex", TypeKind::int_},
+    {"List", TypeKind::list},
+    {"Optional", TypeKind::optional},
+    {"Tuple", TypeKind::tuple},
+    {"Dict", TypeKind::dict},
+    {"Union", TypeKind::union_},
+    {"Future", TypeKind::future},
+    {"RRef", TypeKind::rref},
+    {"Await", TypeKind::await},
+    {"", TypeKind::class_},
+    {"", TypeKind::interface},
+    {"", TypeKind::enum_},
+    {"Function", TypeKind::function},
+    {"", TypeKind::variable},
 };
+constexpr const KindRow& row_of(TypeKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 
-std::string joined(ListRef<TypePtr> types, std::string (Type::*print)() const) {
-  std::string out;
-  for (TypePtr t : types) {
-    if (!out.empty()) out += ", ";
-    out += (t->*print)();
+struct ClassType final : Type {
+  explicit ClassType(std::string_view name) : Type({TypeKind::class_, {}, name, {}}) { class_info_ = &info; }
+  ClassInfo info;
+};
+struct InterfaceType final : Type {
+  explicit InterfaceType(std::string_view name) : Type({TypeKind::interface, {}, name, {}}) { interface_info_ = &info; }
+  InterfaceInfo info;
+};
+struct EnumType final : Type {
+  EnumType(std::string_view name, TypePtr value) : Type({TypeKind::enum_, {value}, name, {}}) { enum_info_ = &info; }
+  EnumInfo info;
+};
+struct RefinedType final : Type {
+  explicit RefinedType(const TensorFacts& known) : Type({TypeKind::tensor, {}, {}, {}}), facts(known) {
+    tensor_facts_ = &facts;
   }
-  return out;
-}
+  TensorFacts facts;
+};
 
 }  // namespace
 
 std::string facts_text(const TensorFacts& facts);  // tensor_facts.cpp
 
-// Owns the types that live forever, and knows all that are interned. Keys spell the kind, the addresses of the
-// parameters and the names, so equal keys are equal types.
+// Owns the types that live forever, and knows all that are interned: a hash table over what they are made of.
 class TypeTable {
  public:
+  using Parts = Type::Parts;
+
   static TypeTable& get() {
     static TypeTable& table = *new TypeTable;
     return table;
   }
 
-  TypePtr simple(TypeKind kind) const { return simple_[static_cast<int>(kind)]; }
+  TypePtr simple(TypeKind kind) const { return &simple_[static_cast<int>(kind)]; }
 
-  TypePtr intern(TypeKind kind, ListRef<TypePtr> contained, std::string_view name = {},
-                 ListRef<std::string> fields = {}) {
-    std::string key(1, static_cast<char>(kind));
-    key.append(reinterpret_cast<const char*>(contained.data()), contained.size() * sizeof(TypePtr));
-    key += name;
-    for (const std::string& field : fields) (key += '\0') += field;
+  TypePtr intern(const Parts& parts) {
+    const int64_t hash = hash_of(parts);
     const std::lock_guard lock(mutex_);
-    if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second.get();
-    std::unique_ptr<Type> type(new Type);
-    type->kind_ = kind;
-    type->contained_ = contained.vec();
-    type->name_ = name;
-    type->fields_ = fields.vec();
-    // A key that a scope knows and the table does not, because there was no memory for the rest, does no harm.
-    for (TypePtr t : contained) {
-      for (TypeScope* scope : t->scopes_) bind(*type, *scope, key);
-    }
-    return by_key_.emplace(std::move(key), std::move(type)).first->second.get();
-  }
-
-  void adopt(TypeScope& scope, TypePtr type) {
-    const std::lock_guard lock(mutex_);
-    const auto found = find_loose(type);
-    if (found == loose_.rend()) return;
-    Type& mine = **found;
-    scope.types_.emplace_back();
-    try {
-      mine.scopes_.push_back(&scope);
-    } catch (...) {
-      scope.types_.pop_back();
-      throw;
-    }
-    mine.bound_ = true;
-    scope.types_.back() = std::move(*found);
-    loose_.erase(found.base() - 1);
-  }
-  // A type that nobody could adopt.
-  void forget(TypePtr type) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = find_loose(type); found != loose_.rend()) loose_.erase(found.base() - 1);
-  }
-
-  // Deletes a scope with its types and what is interned over them. Takes no memory: programs end where there is none.
-  void destroy(TypeScope* scope) noexcept {
-    const Type* taken = nullptr;  // a list: the place where a type remembers List[type] leads to the next
-    {
-      const std::lock_guard lock(mutex_);
-      for (const std::string& key : scope->keys_) {
-        const auto found = by_key_.find(key);
-        if (found == by_key_.end()) continue;  // it went with another scope
-        found->second->list_.store(taken, std::memory_order_relaxed);
-        taken = found->second.release();
-        by_key_.erase(found);
+    if (const TypePtr known = find(parts, hash)) return known;
+    std::unique_ptr<Type> type(new Type(parts));
+    // A hash that a scope knows and the table does not, because there was no memory for the rest, does no harm.
+    for (TypePtr t : parts.contained) {
+      for (TypeScope* scope : t->scopes_) {
+        if (is_in(*type, scope)) continue;
+        type->bound_ = true;
+        type->scopes_.push_back(scope);
+        scope->hashes_.push_back(hash);
       }
     }
-    delete scope;
-    while (taken) {
-      const std::unique_ptr<const Type> gone(taken);
-      taken = gone->list_.load(std::memory_order_relaxed);
-    }
-  }
-
-  // A type that is equal to itself alone.
-  TypePtr nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained = {}) {
-    std::unique_ptr<Type> type = make_nominal(kind, name, contained);
-    const std::lock_guard lock(mutex_);
-    const TypePtr made = type.get();
-    loose_.push_back(std::move(type));
-    return made;
-  }
-
-  TypePtr refined(const TensorFacts& facts) {
-    const std::lock_guard lock(mutex_);
-    for (TypePtr type : refined_) {
-      if (*type->tensor_facts() == facts) return type;
-    }
-    Type& type = add(TypeKind::tensor);
-    type.tensor_facts_ = std::make_unique<TensorFacts>(facts);
-    refined_.push_back(&type);
-    return &type;
+    return insert(std::move(type), hash);
   }
 
   // The class of this name that the process has once.
   TypePtr shared_class(std::string_view name) {
+    const Parts parts = {TypeKind::class_, {}, name, {}};
+    const int64_t hash = hash_of(parts);
     const std::lock_guard lock(mutex_);
-    if (const auto found = classes_.find(std::string(name)); found != classes_.end()) return found->second;
-    const TypePtr type = types_.emplace_back(make_nominal(TypeKind::class_, name, {})).get();
-    return classes_.emplace(name, type).first->second;
+    const TypePtr known = find(parts, hash);
+    return known ? known : insert(std::make_unique<ClassType>(name), hash);
   }
   TypePtr find_class(std::string_view name) {
+    const Parts parts = {TypeKind::class_, {}, name, {}};
     const std::lock_guard lock(mutex_);
-    const auto found = classes_.find(std::string(name));
-    return found == classes_.end() ? nullptr : found->second;
+    return find(parts, hash_of(parts));
+  }
+
+  TypePtr refined(const TensorFacts& facts) {
+    const std::lock_guard lock(mutex_);
+    for (TypePtr type = refined_; type; type = type->next_) {
+      if (*type->tensor_facts() == facts) return type;
+    }
+    return push(refined_, std::make_unique<RefinedType>(facts));
+  }
+
+  // A type that is equal to itself alone.
+  TypePtr nominal(std::unique_ptr<Type> type) {
+    const std::lock_guard lock(mutex_);
+    return push(loose_, std::move(type));
+  }
+
+  // Without memory for it the type is gone.
+  void adopt(TypeScope& scope, TypePtr type) {
+    const std::lock_guard lock(mutex_);
+    Type** link = &loose_;  // most are adopted as soon as they are made, and stand in front
+    while (*link != type) {
+      if (!*link) return;
+      link = &(*link)->next_;
+    }
+    std::unique_ptr<Type> mine = pop(*link);
+    mine->scopes_.push_back(&scope);
+    mine->bound_ = true;
+    push(scope.types_, std::move(mine));
+  }
+
+  // Deletes a scope with its types and what is interned over them. Takes no memory: programs end where there is none.
+  void destroy(TypeScope* scope) noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const int64_t hash : scope->hashes_) {
+        for (Type** link = &bucket(hash); *link;) {
+          if (!is_in(**link, scope)) {
+            link = &(*link)->next_;
+          } else {
+            pop(*link);
+            --count_;
+          }
+        }
+      }
+    }
+    delete scope;
   }
 
   // Lists and optionals are asked for all the time: their parameter remembers them.
-  TypePtr list_of(TypePtr element) {
-    TypePtr type = element->list_.load(std::memory_order_acquire);
-    if (!type) element->list_.store(type = intern(TypeKind::list, {element}), std::memory_order_release);
+  TypePtr remembered(std::atomic<TypePtr>& place, TypeKind kind, TypePtr element) {
+    TypePtr type = place.load(std::memory_order_acquire);
+    if (!type) place.store(type = intern({kind, {element}, {}, {}}), std::memory_order_release);
     return type;
   }
-  TypePtr optional_of(TypePtr element) {
-    TypePtr type = element->optional_.load(std::memory_order_acquire);
-    if (!type) element->optional_.store(type = intern(TypeKind::optional, {element}), std::memory_order_release);
-    return type;
+  TypePtr list_of(TypePtr element) { return remembered(element->list_, TypeKind::list, element); }
+  TypePtr optional_of(TypePtr element) { return remembered(element->optional_, TypeKind::optional, element); }
+
+  static std::unique_ptr<Type> pop(Type*& link) {
+    std::unique_ptr<Type> first(link);
+    link = first->next_;
+    return first;
   }
 
  private:
   TypeTable() {
-    for (int kind = 0; kind < kSimpleKinds; ++kind) simple_[kind] = &add(static_cast<TypeKind>(kind));
-  }
-  Type& add(TypeKind kind) {
-    types_.push_back(std::unique_ptr<Type>(new Type));
-    types_.back()->kind_ = kind;
-    return *types_.back();
+    for (int kind = 0; kind < kSimpleKinds; ++kind) simple_[kind].kind_ = static_cast<TypeKind>(kind);
   }
 
-  // From the back: most are adopted as soon as they are made.
-  std::vector<std::unique_ptr<Type>>::reverse_iterator find_loose(TypePtr type) {
-    return std::find_if(loose_.rbegin(), loose_.rend(), [&](const auto& t) { return t.get() == type; });
+  static TypePtr push(Type*& list, std::unique_ptr<Type> type) {
+    type->next_ = list;
+    return list = type.release();
   }
 
-  static std::unique_ptr<Type> make_nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained) {
-    std::unique_ptr<Type> type(new Type);
-    type->kind_ = kind;
-    type->contained_ = contained.vec();
-    type->name_ = name;
-    if (kind == TypeKind::class_) type->class_info_ = std::make_unique<ClassInfo>();
-    if (kind == TypeKind::interface) type->interface_info_ = std::make_unique<InterfaceInfo>();
-    if (kind == TypeKind::enum_) type->enum_info_ = std::make_unique<EnumInfo>();
-    return type;
+  static bool is_in(const Type& type, const TypeScope* scope) {
+    for (const TypeScope* s : type.scopes_) {
+      if (s == scope) return true;
+    }
+    return false;
   }
 
-  static void bind(Type& type, TypeScope& scope, const std::string& key) {
-    if (std::find(type.scopes_.begin(), type.scopes_.end(), &scope) != type.scopes_.end()) return;
-    type.bound_ = true;
-    type.scopes_.push_back(&scope);
-    scope.keys_.push_back(key);
+  static int64_t hash_of(const Parts& parts) {
+    size_t hash = static_cast<size_t>(parts.kind);
+    const auto add = [&](size_t part) { hash = mix_hash(hash ^ part); };
+    for (TypePtr t : parts.contained) add(reinterpret_cast<uintptr_t>(t));
+    add(std::hash<std::string_view>()(parts.name));
+    for (const std::string& field : parts.fields) add(std::hash<std::string_view>()(field));
+    return static_cast<int64_t>(hash);
+  }
+
+  Type*& bucket(int64_t hash) { return buckets_[static_cast<size_t>(hash) & (slots_ - 1)]; }
+
+  TypePtr find(const Parts& parts, int64_t hash) {
+    if (count_ == slots_) grow();
+    for (TypePtr t = bucket(hash); t; t = t->next_) {
+      if (t->hash_ == hash && t->kind_ == parts.kind && t->contained() == parts.contained && t->name_ == parts.name &&
+          ListRef<std::string>(t->fields_) == parts.fields) {
+        return t;
+      }
+    }
+    return nullptr;
+  }
+  TypePtr insert(std::unique_ptr<Type> type, int64_t hash) {
+    type->hash_ = hash;
+    ++count_;
+    return push(bucket(hash), std::move(type));
+  }
+  void grow() {
+    const size_t wider = slots_ ? 2 * slots_ : 64;
+    const std::unique_ptr<Type*[]> old = std::exchange(buckets_, std::unique_ptr<Type*[]>(new Type*[wider]()));
+    const size_t before = std::exchange(slots_, wider);
+    for (size_t i = 0; i < before; ++i) {
+      while (old[i]) {
+        std::unique_ptr<Type> type = pop(old[i]);
+        Type*& to = bucket(type->hash_);
+        push(to, std::move(type));
+      }
+    }
   }
 
   std::mutex mutex_;  // also of the lists in scopes
-  std::vector<std::unique_ptr<Type>> types_;
-  TypePtr simple_[kSimpleKinds];
-  std::unordered_map<std::string, std::unique_ptr<Type>> by_key_;
-  std::vector<std::unique_ptr<Type>> loose_;  // nominal types that nobody has adopted
-  std::unordered_map<std::string, TypePtr> classes_;
-  std::vector<TypePtr> refined_;
+  Type simple_[kSimpleKinds];
+  std::unique_ptr<Type*[]> buckets_;
+  size_t slots_ = 0, count_ = 0;
+  Type* loose_ = nullptr;  // nominal types that nobody has adopted
+  Type* refined_ = nullptr;
 };
 
+Type::Type(const Parts& parts)
+    : kind_(parts.kind),
+      contained_(parts.contained),
+      name_(parts.name),
+      fields_(parts.fields.begin(), parts.fields.end()) {}
 Type::~Type() = default;
 
 void Type::retain_scopes() const noexcept {
@@ -239,18 +277,13 @@ void Type::release_scopes() const noexcept {
 TypeScope::TypeScope() {
   TypeTable::get();  // made here: the end of a scope must not need memory
 }
-TypeScope::~TypeScope() = default;
-void TypeScope::adopt(TypePtr type) {
-  try {
-    TypeTable::get().adopt(*this, type);
-  } catch (...) {
-    TypeTable::get().forget(type);
-    throw;
-  }
+TypeScope::~TypeScope() {
+  while (types_) TypeTable::pop(types_);
 }
+void TypeScope::adopt(TypePtr type) { TypeTable::get().adopt(*this, type); }
 
 void TypeScope::close() {
-  for (const std::unique_ptr<Type>& type : types_) {
+  for (TypePtr type = types_; type; type = type->next_) {
     if (ClassInfo* info = type->class_info()) {
       info->methods.clear();
       info->statics.clear();
@@ -273,7 +306,7 @@ TypePtr simple_type(TypeKind kind) {
 
 TypePtr simple_type_by_name(std::string_view name) {
   for (int kind = 0; kind < kSimpleKinds; ++kind) {
-    if (name == kSimpleNames[kind].ir) return simple_type(static_cast<TypeKind>(kind));
+    if (name == kKinds[kind].name) return simple_type(static_cast<TypeKind>(kind));
   }
   if (name == "None") return none_type();
   if (name == "number") return number_type();
@@ -284,21 +317,21 @@ TypePtr list_type(TypePtr element) { return TypeTable::get().list_of(element); }
 
 TypePtr optional_type(TypePtr element) {
   if (element->is(TypeKind::optional) || element->is(TypeKind::none)) return element;
-  if (element->is(TypeKind::union_)) {
-    std::vector<TypePtr> members = element->contained().vec();
-    members.push_back(none_type());
-    return union_type(members);
-  }
+  if (element->is(TypeKind::union_)) return union_type({element, none_type()});
   return TypeTable::get().optional_of(element);
 }
 
-TypePtr tuple_type(ListRef<TypePtr> elements) { return TypeTable::get().intern(TypeKind::tuple, elements); }
-TypePtr dict_type(TypePtr key, TypePtr value) { return TypeTable::get().intern(TypeKind::dict, {key, value}); }
-TypePtr future_type(TypePtr element) { return TypeTable::get().intern(TypeKind::future, {element}); }
-TypePtr rref_type(TypePtr element) { return TypeTable::get().intern(TypeKind::rref, {element}); }
-TypePtr await_type(TypePtr element) { return TypeTable::get().intern(TypeKind::await, {element}); }
-TypePtr variable_type(std::string_view name) { return TypeTable::get().intern(TypeKind::variable, {}, name); }
-TypePtr function_type(std::string_view name) { return TypeTable::get().intern(TypeKind::function, {}, name); }
+static TypePtr interned(TypeKind kind, ListRef<TypePtr> contained, std::string_view name = {},
+                        ListRef<std::string> fields = {}) {
+  return TypeTable::get().intern({kind, contained, name, fields});
+}
+TypePtr tuple_type(ListRef<TypePtr> elements) { return interned(TypeKind::tuple, elements); }
+TypePtr dict_type(TypePtr key, TypePtr value) { return interned(TypeKind::dict, {key, value}); }
+TypePtr future_type(TypePtr element) { return interned(TypeKind::future, {element}); }
+TypePtr rref_type(TypePtr element) { return interned(TypeKind::rref, {element}); }
+TypePtr await_type(TypePtr element) { return interned(TypeKind::await, {element}); }
+TypePtr variable_type(std::string_view name) { return interned(TypeKind::variable, {}, name); }
+TypePtr function_type(std::string_view name) { return interned(TypeKind::function, {}, name); }
 
 // Members of a union have one order, PyTorch's: by kind, then by their text.
 static bool comes_before(TypePtr a, TypePtr b) {
@@ -312,88 +345,67 @@ static bool comes_before(TypePtr a, TypePtr b) {
 }
 
 TypePtr union_type(ListRef<TypePtr> members) {
-  std::vector<TypePtr> flat;
+  TypeList flat;
   for (TypePtr member : members) {
-    if (member->is(TypeKind::union_)) {
-      flat.insert(flat.end(), member->contained().begin(), member->contained().end());
-    } else if (member->is(TypeKind::optional)) {
-      flat.push_back(member->element());
-      flat.push_back(none_type());
-    } else {
-      flat.push_back(member);
-    }
+    const bool is_optional = member->is(TypeKind::optional);
+    flat.append(is_optional || member->is(TypeKind::union_) ? member->contained() : ListRef<TypePtr>(&member, 1));
+    if (is_optional) flat.push_back(none_type());
   }
-  std::vector<TypePtr> kept;
+  // All numbers together are Scalar, which covers them.
+  unsigned numbers = 0;
+  for (TypePtr t : flat) {
+    numbers |= t->is(TypeKind::int_) ? 1 : t->is(TypeKind::float_) ? 2 : t->is(TypeKind::complex) ? 4 : 0;
+  }
+  if (numbers == 7) flat.push_back(number_type());
+
+  TypeList kept;  // in order
   for (size_t i = 0; i < flat.size(); ++i) {
     bool covered = false;
     for (size_t j = 0; j < flat.size() && !covered; ++j) {
       covered = j != i && is_subtype(flat[i], flat[j]) && (flat[i] != flat[j] || j < i);
     }
-    if (!covered) kept.push_back(flat[i]);
+    if (covered) continue;
+    const auto at = std::upper_bound(kept.begin(), kept.end(), flat[i], comes_before);
+    kept.insert(static_cast<size_t>(at - kept.begin()), flat[i]);
   }
   SCONCE_CHECK_AS(type, !kept.empty(), "a union needs at least one type");
-  // All numbers together are Scalar.
-  const auto is_number = [](TypePtr t) { return t == int_type() || t == float_type() || t == complex_type(); };
-  if (std::count_if(kept.begin(), kept.end(), is_number) == 3) {
-    std::erase_if(kept, is_number);
-    kept.push_back(number_type());
-  }
   if (kept.size() == 1) return kept[0];
-  if (kept.size() == 2 && kept[0]->is(TypeKind::none)) return optional_type(kept[1]);
-  if (kept.size() == 2 && kept[1]->is(TypeKind::none)) return optional_type(kept[0]);
-  std::vector<TypePtr> sorted;
-  for (TypePtr t : kept) sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), t, comes_before), t);
-  return TypeTable::get().intern(TypeKind::union_, sorted);
+  for (size_t i = 0; i < 2 && kept.size() == 2; ++i) {
+    if (kept[i]->is(TypeKind::none)) return optional_type(kept[1 - i]);
+  }
+  return interned(TypeKind::union_, kept);
 }
 
 TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields) {
   SCONCE_CHECK_AS(type, elements.size() == fields.size(), "named tuple '{}' has {} fields but {} types", name,
                   fields.size(), elements.size());
-  return TypeTable::get().intern(TypeKind::tuple, elements, name, fields);
+  return interned(TypeKind::tuple, elements, name, fields);
 }
 
 TypePtr refined_tensor_type(const TensorFacts& facts) {
-  return facts == TensorFacts() ? tensor_type() : TypeTable::get().refined(facts);
+  const TensorFacts nothing;
+  return facts == nothing ? tensor_type() : TypeTable::get().refined(facts);
 }
 
-TypePtr make_class_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::class_, name); }
-TypePtr make_interface_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::interface, name); }
+TypePtr make_class_type(std::string_view name) { return TypeTable::get().nominal(std::make_unique<ClassType>(name)); }
+TypePtr make_interface_type(std::string_view name) {
+  return TypeTable::get().nominal(std::make_unique<InterfaceType>(name));
+}
 TypePtr make_enum_type(std::string_view name, TypePtr value) {
-  return TypeTable::get().nominal(TypeKind::enum_, name, {value});
+  return TypeTable::get().nominal(std::make_unique<EnumType>(name, value));
 }
 TypePtr class_type(std::string_view name) { return TypeTable::get().shared_class(name); }
 TypePtr find_class_type(std::string_view name) { return TypeTable::get().find_class(name); }
 
 TypePtr plain_type(TypePtr type) {
-  switch (type->kind()) {
-    case TypeKind::sym_int:
-    case TypeKind::scalar_type:
-    case TypeKind::layout:
-    case TypeKind::memory_format:
-    case TypeKind::qscheme:
-    case TypeKind::device_index:
-      return int_type();
-    case TypeKind::sym_float:
-      return float_type();
-    case TypeKind::sym_bool:
-      return bool_type();
-    case TypeKind::dimname:
-      return string_type();
-    case TypeKind::list:
-      return list_type(plain_type(type->element()));
-    case TypeKind::optional:
-      return optional_type(plain_type(type->element()));
-    case TypeKind::dict:
-      return dict_type(plain_type(type->contained()[0]), plain_type(type->contained()[1]));
-    case TypeKind::tuple: {
-      if (!type->fields().empty()) return type;
-      std::vector<TypePtr> elements;
-      for (TypePtr t : type->contained()) elements.push_back(plain_type(t));
-      return tuple_type(elements);
-    }
-    default:
-      return type;
-  }
+  const TypeKind kind = type->kind(), plain = row_of(kind).plain;
+  if (plain != kind) return simple_type(plain);
+  if (kind == TypeKind::list) return list_type(plain_type(type->element()));
+  if (kind == TypeKind::optional) return optional_type(plain_type(type->element()));
+  if ((kind != TypeKind::dict && kind != TypeKind::tuple) || !type->fields().empty()) return type;
+  TypeList parts;
+  for (TypePtr t : type->contained()) parts.push_back(plain_type(t));
+  return interned(kind, parts);
 }
 
 namespace {
@@ -419,20 +431,22 @@ bool is_subtype(TypePtr a, TypePtr b) {
   if (a == b || b->is(TypeKind::any)) return true;
   if (a->is(TypeKind::optional)) return is_subtype(none_type(), b) && is_subtype(a->element(), b);
   if (a->is(TypeKind::union_)) {
-    return std::all_of(a->contained().begin(), a->contained().end(), [&](TypePtr t) { return is_subtype(t, b); });
+    for (TypePtr t : a->contained()) {
+      if (!is_subtype(t, b)) return false;
+    }
+    return true;
   }
-  const auto all_elements = [&] {
-    const ListRef<TypePtr> from = a->contained(), to = b->contained();
-    return from.size() == to.size() && std::equal(from.begin(), from.end(), to.begin(), is_subtype);
-  };
   switch (b->kind()) {
     case TypeKind::optional:
       return a->is(TypeKind::none) || is_subtype(a, b->element());
     case TypeKind::union_:
-      return std::any_of(b->contained().begin(), b->contained().end(), [&](TypePtr t) { return is_subtype(a, t); });
+      for (TypePtr t : b->contained()) {
+        if (is_subtype(a, t)) return true;
+      }
+      return false;
     case TypeKind::number: {
-      const TypePtr plain = plain_type(a);
-      return plain == int_type() || plain == float_type() || plain == complex_type();
+      const TypeKind plain = row_of(a->kind()).plain;
+      return plain == TypeKind::int_ || plain == TypeKind::float_ || plain == TypeKind::complex;
     }
     case TypeKind::any_list:
       return a->is(TypeKind::list);
@@ -448,93 +462,91 @@ bool is_subtype(TypePtr a, TypePtr b) {
       if (a->is(TypeKind::list) && a->element()->is(TypeKind::tensor) && b->element() == tensor_type()) return true;
       return plain_type(a) == b;
     case TypeKind::tuple:
-      return a->is(TypeKind::tuple) && b->fields().empty() && all_elements();
     case TypeKind::future:
     case TypeKind::rref:
-    case TypeKind::await:
-      return a->kind() == b->kind() && all_elements();
+    case TypeKind::await: {
+      const ListRef<TypePtr> from = a->contained(), to = b->contained();
+      if (a->kind() != b->kind() || !b->fields().empty() || from.size() != to.size()) return false;
+      for (size_t i = 0; i < to.size(); ++i) {
+        if (!is_subtype(from[i], to[i])) return false;
+      }
+      return true;
+    }
     default:
       return plain_type(a) == b;
   }
 }
 
 std::string Type::to_string() const {
-  const auto wrap = [&](const char* word) { return word + ("(" + joined(contained_, &Type::to_string)) + ")"; };
-  switch (kind_) {
-    case TypeKind::list:
-      return element()->to_string() + "[]";
-    case TypeKind::optional:
-      return element()->to_string() + "?";
-    case TypeKind::tuple: {
-      if (fields_.empty()) return wrap("");
-      std::string out = "NamedTuple(";
-      for (size_t i = 0; i < fields_.size(); ++i) {
-        if (i != 0) out += ", ";
-        out += fields_[i] + " : " + contained_[i]->to_string();
-      }
-      return out + ")";
-    }
-    case TypeKind::dict:
-      return wrap("Dict");
-    case TypeKind::union_:
-      return wrap("Union");
-    case TypeKind::future:
-      return "Future[" + element()->to_string() + "]";
-    case TypeKind::rref:
-      return wrap("RRef");
-    case TypeKind::await:
-      return wrap("Await");
-    case TypeKind::enum_:
-      return "Enum<" + name_ + ">";
-    case TypeKind::function:
-      return "Function";
-    case TypeKind::interface:
-      return "InterfaceType<" + name_.substr(name_.rfind('.') + 1) + ">";
-    case TypeKind::class_:
-    case TypeKind::variable:
-      return name_;
-#ifndef SCONCE_SMALL
-    case TypeKind::tensor:
-      return tensor_facts_ ? facts_text(*tensor_facts_) : "Tensor";
-#endif
-    default:
-      return kSimpleNames[static_cast<int>(kind_)].ir;
-  }
+  std::string out;
+  print(out, false);
+  return out;
 }
 
 std::string Type::annotation() const {
-  const auto wrap = [&](const char* word) { return word + ("[" + joined(contained_, &Type::annotation)) + "]"; };
+  std::string out;
+  print(out, true);
+  return out;
+}
+
+void Type::print(std::string& out, bool as_python) const {
+  const char* word = row_of(kind_).name;
   switch (kind_) {
     case TypeKind::list:
-      return wrap("List");
     case TypeKind::optional:
-      return wrap("Optional");
+      if (as_python) break;
+      element()->print(out, false);
+      out += is(TypeKind::list) ? "[]" : "?";
+      return;
     case TypeKind::tuple:
-      return !name_.empty() ? name_ : contained_.empty() ? "Tuple[()]" : wrap("Tuple");
-    case TypeKind::dict:
-      return wrap("Dict");
-    case TypeKind::union_:
-      return wrap("Union");
-    case TypeKind::future:
-      return wrap("Future");
-    case TypeKind::rref:
-      return wrap("RRef");
-    case TypeKind::await:
-      return wrap("Await");
-    case TypeKind::function:
-      return "Function";
+      if (!as_python) {
+        word = fields_.empty() ? "" : "NamedTuple";
+      } else if (!name_.empty()) {
+        out += name_;
+        return;
+      } else if (contained_.empty()) {
+        out += "Tuple[()]";
+        return;
+      }
+      break;
     case TypeKind::enum_:
-    case TypeKind::class_:
     case TypeKind::interface:
+      if (!as_python) {
+        out += is(TypeKind::enum_) ? "Enum<" : "InterfaceType<";
+        out.append(name_, is(TypeKind::enum_) ? 0 : name_.rfind('.') + 1);
+        out += '>';
+        return;
+      }
+      [[fallthrough]];
+    case TypeKind::class_:
     case TypeKind::variable:
-      return name_;
+      out += name_;
+      return;
 #ifndef SCONCE_SMALL
     case TypeKind::tensor:
-      return tensor_facts_ && tensor_facts_->inferred ? "Tensor (inferred)" : "Tensor";
+      if (!tensor_facts_) break;
+      out += !as_python ? facts_text(*tensor_facts_) : tensor_facts_->inferred ? "Tensor (inferred)" : "Tensor";
+      return;
 #endif
+    case TypeKind::number:
+      if (as_python) word = "number";
+      break;
     default:
-      return kSimpleNames[static_cast<int>(kind_)].python;
+      if (as_python) word = row_of(row_of(kind_).plain).name;
   }
+  out += word;
+  if (kind_ < TypeKind::list || is(TypeKind::function)) return;
+  const bool square = as_python || is(TypeKind::future);
+  out += square ? '[' : '(';
+  for (size_t i = 0; i < contained_.size(); ++i) {
+    if (i != 0) out += ", ";
+    if (!as_python && !fields_.empty()) {
+      out += fields_[i];
+      out += " : ";
+    }
+    contained_[i]->print(out, as_python);
+  }
+  out += square ? ']' : ')';
 }
 
 }  // namespace sconce

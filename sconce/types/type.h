@@ -25,6 +25,7 @@
 #include "sconce/base/export.h"
 #include "sconce/base/list_ref.h"
 #include "sconce/base/ref.h"
+#include "sconce/base/small_vector.h"
 
 namespace sconce {
 
@@ -77,6 +78,7 @@ enum class TypeKind : uint8_t {
 
 class Type;
 using TypePtr = const Type*;
+using TypeList = SmallVector<TypePtr, 2>;
 
 // The members of a class, interface or enum: class_info.h.
 struct ClassInfo;
@@ -99,11 +101,11 @@ class SCONCE_API Type {
   // Field names of a named tuple; otherwise empty.
   const std::vector<std::string>& fields() const { return fields_; }
   // The class's attributes and methods; null unless kind is class_. Likewise of an interface and an enum.
-  ClassInfo* class_info() const { return class_info_.get(); }
-  InterfaceInfo* interface_info() const { return interface_info_.get(); }
-  EnumInfo* enum_info() const { return enum_info_.get(); }
+  ClassInfo* class_info() const { return class_info_; }
+  InterfaceInfo* interface_info() const { return interface_info_; }
+  EnumInfo* enum_info() const { return enum_info_; }
   // Of a refined tensor type; null for Tensor itself and all other kinds.
-  const TensorFacts* tensor_facts() const { return tensor_facts_.get(); }
+  const TensorFacts* tensor_facts() const { return tensor_facts_; }
   // Does it end with a program (Note [Lifetime of types])?
   bool is_bound() const { return bound_; }
 
@@ -112,28 +114,44 @@ class SCONCE_API Type {
 
   Type(const Type&) = delete;
   Type& operator=(const Type&) = delete;
-  ~Type();
+  virtual ~Type();
+
+ protected:
+  // What a type is made of, and an interned one found by.
+  struct Parts {
+    TypeKind kind;
+    ListRef<TypePtr> contained;
+    std::string_view name;
+    ListRef<std::string> fields;
+  };
+  Type() = default;
+  explicit Type(const Parts& parts);
+
+  // Members of the types derived from this one, which the linker leaves out where nobody makes such types.
+  ClassInfo* class_info_ = nullptr;
+  InterfaceInfo* interface_info_ = nullptr;
+  EnumInfo* enum_info_ = nullptr;
+  TensorFacts* tensor_facts_ = nullptr;
 
  private:
   friend class TypeTable;
+  friend class TypeScope;
   friend class TypeRef;
-  Type() = default;
+  void print(std::string& out, bool as_python) const;
   void retain_scopes() const noexcept;
   void release_scopes() const noexcept;
 
   TypeKind kind_ = TypeKind::any;
   bool bound_ = false;
-  std::vector<TypePtr> contained_;
+  TypeList contained_;
   std::string name_;
   std::vector<std::string> fields_;
-  std::unique_ptr<ClassInfo> class_info_;
-  std::unique_ptr<InterfaceInfo> interface_info_;
-  std::unique_ptr<EnumInfo> enum_info_;
-  std::unique_ptr<TensorFacts> tensor_facts_;
   // List[this] and Optional[this], once they were asked for.
   mutable std::atomic<TypePtr> list_{nullptr};
   mutable std::atomic<TypePtr> optional_{nullptr};
-  std::vector<TypeScope*> scopes_;  // of a bound type: those of the classes in it
+  SmallVector<TypeScope*, 1> scopes_;  // of a bound type: those of the classes in it
+  Type* next_ = nullptr;               // in the list of whoever owns it
+  int64_t hash_ = 0;                   // of an interned type
 };
 
 // A type that lives as long as its holder: what values have. For types that live forever it does nothing.
@@ -177,8 +195,8 @@ class SCONCE_API TypeScope {
   friend class TypeTable;
   friend SCONCE_API void destroy(TypeScope* scope) noexcept;
   ~TypeScope();
-  std::vector<std::unique_ptr<Type>> types_;
-  std::vector<std::string> keys_;  // of the interned types that contain one of types_
+  Type* types_ = nullptr;
+  SmallVector<int64_t, 8> hashes_;  // of the interned types that contain one of types_
 };
 
 SCONCE_API void destroy(TypeScope* scope) noexcept;
