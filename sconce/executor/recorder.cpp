@@ -322,7 +322,7 @@ bool Recorder::runs_on_meta(const Op& op, const Value* args, std::vector<Value>&
       twins[i] = Value(Tape::twin_of(twins[i].to_tensor()));
     } else if (twins[i].is_list() && twins[i].to_list().is_tensors()) {
       twins[i] = Value(twins[i].to_list().copy());
-      for (Tensor& t : *twins[i].to_list().tensor_items()) {
+      for (Tensor& t : twins[i].to_list().tensor_items()) {
         if (t.defined()) t = Tape::twin_of(t);
       }
     }

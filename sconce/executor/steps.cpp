@@ -43,7 +43,7 @@ void CallStep::run(Frame& frame) const {
     if (use.item < 0)
       own[use.arg] = Value(t);
     else
-      (*own[use.arg].to_list().tensor_items())[static_cast<size_t>(use.item)] = t;
+      own[use.arg].to_list().tensor_items()[static_cast<size_t>(use.item)] = t;
   }
   Value returns[kMostReturns];
   if (is_boxed_) {
@@ -56,7 +56,7 @@ void CallStep::run(Frame& frame) const {
     if (use.item < 0)
       own[use.arg] = Value();
     else
-      (*own[use.arg].to_list().tensor_items())[static_cast<size_t>(use.item)] = {};
+      own[use.arg].to_list().tensor_items()[static_cast<size_t>(use.item)] = {};
   }
   size_t at = 0;
   const auto keep = [&](const Tensor& t) {

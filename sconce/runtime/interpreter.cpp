@@ -54,7 +54,7 @@ SCONCE_INLINE void copy_initial(Slot* base, const Code& code) {
 
 // Before an item is appended that may make the list grow, twofold as vectors do.
 template <class T>
-SCONCE_INLINE void charge_growth(const std::vector<T>& items) {
+SCONCE_INLINE void charge_growth(const ItemsOf<T>& items) {
   if (items.size() == items.capacity()) [[unlikely]]
     Budget::charge_memory(std::max<size_t>(items.size(), 4), sizeof(T));
 }
@@ -397,37 +397,37 @@ do_list_len: {
 do_list_get_int: {
   SAVE;
   List& list = list_in(B);
-  const std::vector<int64_t>* items = list.int_items();
+  const ItemsOf<int64_t> items = list.int_items();
   if (!items) [[unlikely]]
     fail_storage(list, "int");
-  INT(A) = (*items)[list_index(INT(C), items->size())];
+  INT(A) = items[list_index(INT(C), items.size())];
   NEXT;
 }
 do_list_get_float: {
   SAVE;
   List& list = list_in(B);
-  const std::vector<double>* items = list.double_items();
+  const ItemsOf<double> items = list.double_items();
   if (!items) [[unlikely]]
     fail_storage(list, "float");
-  FLOAT(A) = (*items)[list_index(INT(C), items->size())];
+  FLOAT(A) = items[list_index(INT(C), items.size())];
   NEXT;
 }
 do_list_get_bool: {
   SAVE;
   List& list = list_in(B);
-  const std::vector<uint8_t>* items = list.bool_items();
+  const ItemsOf<uint8_t> items = list.bool_items();
   if (!items) [[unlikely]]
     fail_storage(list, "bool");
-  INT(A) = (*items)[list_index(INT(C), items->size())];
+  INT(A) = items[list_index(INT(C), items.size())];
   NEXT;
 }
 do_list_get_tensor: {
   SAVE;
   List& list = list_in(B);
-  const std::vector<Tensor>* items = list.tensor_items();
+  const ItemsOf<Tensor> items = list.tensor_items();
   if (!items) [[unlikely]]
     fail_storage(list, "Tensor");
-  TensorImpl* t = (*items)[list_index(INT(C), items->size())].impl();
+  TensorImpl* t = items[list_index(INT(C), items.size())].impl();
   retain(t);
   A.bits = reinterpret_cast<uint64_t>(t);
   A.tag = t ? tag_word(Tag::tensor) : kNoneTag;
@@ -437,8 +437,8 @@ do_list_get_value: {
   SAVE;
   List& list = list_in(B);
   Slot& to = A;
-  if (const std::vector<Value>* items = list.value_items()) {
-    copy_counted(to, reinterpret_cast<const Slot&>((*items)[list_index(INT(C), items->size())]));
+  if (const ItemsOf<Value> items = list.value_items()) {
+    copy_counted(to, reinterpret_cast<const Slot&>(items[list_index(INT(C), items.size())]));
   } else {
     put_value(to, list.get(list_index(INT(C), list.size())), 0);
   }
@@ -447,31 +447,31 @@ do_list_get_value: {
 do_list_set_int: {
   SAVE;
   List& list = list_in(A);
-  std::vector<int64_t>* items = list.int_items();
+  const ItemsOf<int64_t> items = list.int_items();
   if (!items) [[unlikely]]
     fail_storage(list, "int");
-  (*items)[list_index(INT(B), items->size())] = INT(C);
+  items[list_index(INT(B), items.size())] = INT(C);
   NEXT;
 }
 do_list_set_float: {
   SAVE;
   List& list = list_in(A);
-  std::vector<double>* items = list.double_items();
+  const ItemsOf<double> items = list.double_items();
   if (!items) [[unlikely]]
     fail_storage(list, "float");
-  (*items)[list_index(INT(B), items->size())] = FLOAT(C);
+  items[list_index(INT(B), items.size())] = FLOAT(C);
   NEXT;
 }
 do_list_set_tensor: {
   SAVE;
   List& list = list_in(A);
   Slot& from = slot_at(base, pc->c & ~kMoves);
-  std::vector<Tensor>* items = list.tensor_items();
+  const ItemsOf<Tensor> items = list.tensor_items();
   if (!items || from.tag != tag_word(Tag::tensor)) [[unlikely]] {
     list_set_value(base, *pc);
     NEXT;
   }
-  (*items)[list_index(INT(B), items->size())] = take_tensor(from, pc->c);
+  items[list_index(INT(B), items.size())] = take_tensor(from, pc->c);
   NEXT;
 }
 do_list_set_value:
@@ -481,34 +481,34 @@ do_list_set_value:
 do_list_append_int: {
   SAVE;
   List& list = list_in(A);
-  std::vector<int64_t>* items = list.int_items();
+  const ItemsOf<int64_t> items = list.int_items();
   if (!items) [[unlikely]]
     fail_storage(list, "int");
-  charge_growth(*items);
-  items->push_back(INT(B));
+  charge_growth(items);
+  items.push_back(INT(B));
   NEXT;
 }
 do_list_append_float: {
   SAVE;
   List& list = list_in(A);
-  std::vector<double>* items = list.double_items();
+  const ItemsOf<double> items = list.double_items();
   if (!items) [[unlikely]]
     fail_storage(list, "float");
-  charge_growth(*items);
-  items->push_back(FLOAT(B));
+  charge_growth(items);
+  items.push_back(FLOAT(B));
   NEXT;
 }
 do_list_append_tensor: {
   SAVE;
   List& list = list_in(A);
   Slot& from = slot_at(base, pc->b & ~kMoves);
-  std::vector<Tensor>* items = list.tensor_items();
+  const ItemsOf<Tensor> items = list.tensor_items();
   if (!items || from.tag != tag_word(Tag::tensor)) [[unlikely]] {
     list_append_value(base, *pc);
     NEXT;
   }
-  charge_growth(*items);
-  items->push_back(take_tensor(from, pc->b));
+  charge_growth(items);
+  items.push_back(take_tensor(from, pc->b));
   NEXT;
 }
 do_list_append_value:

@@ -52,8 +52,8 @@ void make_list(Slot* base, const Instruction& i) {
   charge_items(4 + site.registers.size());
   auto list = make_ref<List>(site.type->element());
   if (!site.registers.empty()) list->reserve(site.registers.size());
-  if (std::vector<int64_t>* ints = list->int_items()) {
-    for (const Operand o : site.registers) ints->push_back(value_of(slot_at(base, o & ~kMoves)).to_int());
+  if (const ItemsOf<int64_t> ints = list->int_items()) {
+    for (const Operand o : site.registers) ints.push_back(value_of(slot_at(base, o & ~kMoves)).to_int());
   } else {
     for (const Operand o : site.registers) list->append(take_value(base, o));
   }

@@ -1,5 +1,6 @@
 // Dict: entries in order of insertion, with an index of open addressing once there are many.
 #include <cstring>
+#include <memory>
 
 #include "sconce/types/hash.h"
 #include "sconce/types/value.h"
@@ -56,8 +57,8 @@ SCONCE_INLINE size_t hash_of(const Value& key) {
 
 // The number of the entry, or kNowhere. Not a member: members of an exported class are not inlined into each other.
 template <class Entries>
-SCONCE_INLINE size_t locate_in(const Entries& entries, const std::vector<uint32_t>& index, uint32_t empty,
-                               const Value& key, size_t hash) {
+SCONCE_INLINE size_t locate_in(const Entries& entries, ItemsOf<uint32_t> index, uint32_t empty, const Value& key,
+                               size_t hash) {
   const Tag tag = key.tag();
   const auto is_equal = [&](const auto& e) {
     if (e.hash != hash || !e.live) return false;
@@ -89,21 +90,33 @@ __attribute__((noinline)) const Value* find_slowly(const Dict& dict, Locate loca
 
 }  // namespace
 
-size_t Dict::locate(const Value& key, size_t hash) const { return locate_in(entries_, index_, kEmpty, key, hash); }
+Dict::~Dict() { clear(); }
+
+size_t Dict::locate(const Value& key, size_t hash) const { return locate_in(entries(), index(), kEmpty, key, hash); }
+
+void Dict::add_to_index(size_t entry) {
+  const ItemsOf<uint32_t> index = this->index();
+  const size_t mask = index.size() - 1;
+  size_t at = entries()[entry].hash & mask;
+  while (index[at] != kEmpty) at = (at + 1) & mask;
+  index[at] = static_cast<uint32_t>(entry);
+}
 
 // Closes the holes and makes an index with room for twice the entries.
 void Dict::rehash() {
-  std::erase_if(entries_, [](const Entry& e) { return !e.live; });
-  index_.clear();
-  if (entries_.size() < kLinear) return;
-  size_t slots = 16;
-  while (slots < 4 * (entries_.size() + 1)) slots *= 2;
-  index_.assign(slots, kEmpty);
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    size_t at = entries_[i].hash & (slots - 1);
-    while (index_[at] != kEmpty) at = (at + 1) & (slots - 1);
-    index_[at] = static_cast<uint32_t>(i);
+  size_t kept = 0;
+  for (Entry& e : entries()) {
+    if (e.live) std::memmove(static_cast<void*>(&entries()[kept++]), &e, sizeof e);
   }
+  entries_.size = kept;
+  index_.size = 0;
+  if (kept < kLinear) return;
+  size_t slots = 16;
+  while (slots < 4 * (kept + 1)) slots *= 2;
+  index_.reserve(slots, sizeof(uint32_t));
+  index_.size = slots;
+  std::memset(index_.data, 0xff, slots * sizeof(uint32_t));  // kEmpty
+  for (size_t i = 0; i < kept; ++i) add_to_index(i);
 }
 
 const Value* Dict::find(const Value& key) const {
@@ -116,69 +129,69 @@ const Value* Dict::find(const Value& key) const {
       if (e.hash != hash) return 0;
       return e.live && e.key.tag() == key.tag() && e.key.bits() == key.bits() ? 1 : -1;
     };
-    if (index_.empty()) {
-      for (const Entry& e : entries_) {
+    const ItemsOf<uint32_t> index = this->index();
+    if (index.empty()) {
+      for (const Entry& e : entries()) {
         if (const int found = look(e))
-          return found > 0 ? &e.value : find_slowly(*this, &Dict::locate, entries_, key, hash);
+          return found > 0 ? &e.value : find_slowly(*this, &Dict::locate, entries(), key, hash);
       }
       return nullptr;
     }
-    const size_t mask = index_.size() - 1;
-    for (size_t at = hash & mask; index_[at] != kEmpty; at = (at + 1) & mask) {
-      const Entry& e = entries_[index_[at]];
+    const size_t mask = index.size() - 1;
+    for (size_t at = hash & mask; index[at] != kEmpty; at = (at + 1) & mask) {
+      const Entry& e = entries()[index[at]];
       if (const int found = look(e))
-        return found > 0 ? &e.value : find_slowly(*this, &Dict::locate, entries_, key, hash);
+        return found > 0 ? &e.value : find_slowly(*this, &Dict::locate, entries(), key, hash);
     }
     return nullptr;
   }
-  return find_slowly(*this, &Dict::locate, entries_, key, hash);
+  return find_slowly(*this, &Dict::locate, entries(), key, hash);
 }
 
 void Dict::set(Value key, Value value) {
   const size_t hash = hash_of(key);
   if (const size_t i = locate(key, hash); i != kNowhere) {
-    entries_[i].value = std::move(value);
+    entries()[i].value = std::move(value);
     return;
   }
-  if (index_.empty() ? entries_.size() >= kLinear : 2 * (entries_.size() + 1) > index_.size()) rehash();
-  entries_.push_back({hash, std::move(key), std::move(value), true});
+  if (index_.size == 0 ? entries_.size >= kLinear : 2 * (entries_.size + 1) > index_.size) rehash();
+  entries().push_back({hash, std::move(key), std::move(value), true});
   ++live_;
-  if (index_.empty()) return;
-  const size_t mask = index_.size() - 1;
-  size_t at = hash & mask;
-  while (index_[at] != kEmpty) at = (at + 1) & mask;
-  index_[at] = static_cast<uint32_t>(entries_.size() - 1);
+  if (index_.size != 0) add_to_index(entries_.size - 1);
 }
 
 bool Dict::erase(const Value& key) {
   const size_t i = locate(key, hash_of(key));
   if (i == kNowhere) return false;
   // The entry stays as a hole, so that probes that pass it still find the entries behind; rehash closes it.
-  entries_[i].live = false;
-  entries_[i].key = Value();
-  entries_[i].value = Value();
+  Entry& e = entries()[i];
+  e.live = false;
+  e.key = Value();
+  e.value = Value();
   --live_;
   return true;
 }
 
 void Dict::clear() {
-  entries_.clear();
-  index_.clear();
-  live_ = 0;
+  std::destroy_n(entries().begin(), entries_.size);
+  entries_.size = index_.size = live_ = 0;
 }
 
 Ref<Dict> Dict::copy() const {
   Ref<Dict> dict = make_ref<Dict>(key_, value_);
-  dict->entries_ = entries_;
-  dict->index_ = index_;
+  dict->entries_.reserve(entries_.size, sizeof(Entry));
+  dict->index_.reserve(index_.size, sizeof(uint32_t));
+  for (const Entry& e : entries()) dict->entries().push_back(e);
+  if (index_.size != 0) std::memcpy(dict->index_.data, index_.data, index_.size * sizeof(uint32_t));
+  dict->index_.size = index_.size;
   dict->live_ = live_;
   return dict;
 }
 
 std::vector<std::pair<Value, Value>> Dict::items() const {
-  std::vector<std::pair<Value, Value>> out;
-  out.reserve(live_);
-  for_each([&](const Value& key, const Value& value) { out.emplace_back(key, value); });
+  std::vector<std::pair<Value, Value>> out(live_);
+  size_t at = 0;
+  for_each([&](const Value& key, const Value& value) { out[at++] = {key, value}; });
   return out;
 }
 

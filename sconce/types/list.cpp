@@ -1,62 +1,84 @@
-// List: a vector of the element's own type, boxed one by one only when asked for.
+// List: items of the element's own type, boxed one by one only when asked for.
 #include <algorithm>
+#include <cstring>
+#include <memory>
 
 #include "sconce/types/value.h"
 
 namespace sconce {
 namespace {
 
-using Ints = std::vector<int64_t>;
-using Doubles = std::vector<double>;
-using Bools = std::vector<uint8_t>;
-using Tensors = std::vector<Tensor>;
-using Values = std::vector<Value>;
-
-bool is_tensor_element(TypePtr t) {
-  return t->is(TypeKind::tensor) || (t->is(TypeKind::optional) && t->element()->is(TypeKind::tensor));
-}
-
-Value box(int64_t v) { return v; }
-Value box(double v) { return v; }
-Value box(uint8_t v) { return v != 0; }
-Value box(const Tensor& v) { return v; }
-Value box(const Value& v) { return v; }
-
-// The item that a list of such elements stores for `v`; throws Error (type) when it cannot hold it.
-template <class T>
-T unbox(Value&& v, TypePtr element) {
-  if constexpr (std::is_same_v<T, int64_t>) {
-    return v.to_int();
-  } else if constexpr (std::is_same_v<T, double>) {
-    return v.to_double();
-  } else if constexpr (std::is_same_v<T, uint8_t>) {
-    return v.to_bool();
-  } else if constexpr (std::is_same_v<T, Tensor>) {
-    return element->is(TypeKind::optional) ? v.to_optional_tensor() : v.to_tensor();
-  } else {
-    return std::move(v);
-  }
-}
+// Room for an item of any type, which lives there or does not.
+struct alignas(Value) ItemBytes {
+  char bytes[sizeof(Value)];
+};
 
 }  // namespace
 
 List::List(TypePtr element) : element_(element) {
-  const TypePtr plain = plain_type(element);
-  if (plain == int_type()) {
-    items_ = Ints();
-  } else if (plain == float_type()) {
-    items_ = Doubles();
-  } else if (plain == bool_type()) {
-    items_ = Bools();
-  } else if (is_tensor_element(plain)) {
-    items_ = Tensors();
-  } else {
-    items_ = Values();
+  TypePtr plain = plain_type(element);
+  if (plain->is(TypeKind::optional) && plain->element()->is(TypeKind::tensor)) plain = plain->element();
+  switch (plain->kind()) {
+    case TypeKind::int_:
+      store_ = Store::ints;
+      break;
+    case TypeKind::float_:
+      store_ = Store::doubles;
+      break;
+    case TypeKind::bool_:
+      store_ = Store::bools;
+      break;
+    case TypeKind::tensor:
+      store_ = Store::tensors;
+      break;
+    default:
+      store_ = Store::values;
   }
 }
 
-size_t List::size() const {
-  return std::visit([](const auto& items) { return items.size(); }, items_);
+List::~List() { clear(); }
+
+// The item as a Value.
+Value List::boxed(size_t i) const {
+  const void* item = items_.at(i, item_size());
+  switch (store_) {
+    case Store::ints:
+      return *static_cast<const int64_t*>(item);
+    case Store::doubles:
+      return *static_cast<const double*>(item);
+    case Store::bools:
+      return *static_cast<const uint8_t*>(item) != 0;
+    case Store::tensors:
+      return *static_cast<const Tensor*>(item);
+    case Store::values:
+      return *static_cast<const Value*>(item);
+  }
+  return {};
+}
+
+// Makes at `to` what the list stores for `v`; throws Error (type) when it cannot hold it.
+void List::make_item(void* to, Value v) const {
+  switch (store_) {
+    case Store::ints:
+      *static_cast<int64_t*>(to) = v.to_int();
+      break;
+    case Store::doubles:
+      *static_cast<double*>(to) = v.to_double();
+      break;
+    case Store::bools:
+      *static_cast<uint8_t*>(to) = v.to_bool();
+      break;
+    case Store::tensors:
+      new (to) Tensor(element_->is(TypeKind::optional) ? v.to_optional_tensor() : v.to_tensor());
+      break;
+    case Store::values:
+      new (to) Value(std::move(v));
+  }
+}
+
+void List::end_items(void* from, size_t count) const {
+  if (store_ == Store::tensors) std::destroy_n(static_cast<Tensor*>(from), count);
+  if (store_ == Store::values) std::destroy_n(static_cast<Value*>(from), count);
 }
 
 void List::check(size_t i) const {
@@ -65,93 +87,93 @@ void List::check(size_t i) const {
 
 Value List::get(size_t i) const {
   check(i);
-  return std::visit([&](const auto& items) { return box(items[i]); }, items_);
+  return boxed(i);
 }
 
 void List::set(size_t i, Value v) {
   check(i);
-  std::visit([&](auto& items) { items[i] = unbox<std::decay_t<decltype(items[0])>>(std::move(v), element_); }, items_);
+  const size_t bytes = item_size();
+  void* item = items_.at(i, bytes);
+  ItemBytes before, now;
+  make_item(&now, std::move(v));
+  std::memcpy(&before, item, bytes);
+  std::memcpy(item, &now, bytes);
+  end_items(&before, 1);
 }
 
 void List::append(Value v) {
-  std::visit([&](auto& items) { items.push_back(unbox<std::decay_t<decltype(items[0])>>(std::move(v), element_)); },
-             items_);
+  if (items_.size == items_.capacity) items_.grow(item_size());
+  make_item(items_.at(items_.size, item_size()), std::move(v));
+  ++items_.size;
 }
 
 void List::insert(size_t at, Value v) {
   SCONCE_CHECK_AS(index, at <= size(), "list index out of range: {} in a list of {}", at, size());
-  std::visit(
-      [&](auto& items) {
-        items.insert(items.begin() + static_cast<ptrdiff_t>(at),
-                     unbox<std::decay_t<decltype(items[0])>>(std::move(v), element_));
-      },
-      items_);
+  append(std::move(v));
+  items_.move_last(at, item_size());
 }
 
 void List::erase(size_t from, size_t to) {
   SCONCE_CHECK_AS(index, from <= to && to <= size(), "list range out of range: {} to {} in a list of {}", from, to,
                   size());
-  std::visit(
-      [&](auto& items) {
-        items.erase(items.begin() + static_cast<ptrdiff_t>(from), items.begin() + static_cast<ptrdiff_t>(to));
-      },
-      items_);
+  end_items(items_.at(from, item_size()), to - from);
+  items_.close(from, to, item_size());
 }
 
-void List::reserve(size_t n) {
-  std::visit([&](auto& items) { items.reserve(n); }, items_);
-}
-void List::clear() {
-  std::visit([](auto& items) { items.clear(); }, items_);
-}
+void List::reserve(size_t n) { items_.reserve(n, item_size()); }
+
+void List::clear() { erase(0, size()); }
+
 void List::reverse() {
-  std::visit([](auto& items) { std::reverse(items.begin(), items.end()); }, items_);
+  const size_t bytes = item_size();
+  for (size_t i = 0, j = size(); i + 1 < j; ++i) {
+    char* item = static_cast<char*>(items_.at(i, bytes));
+    std::swap_ranges(item, item + bytes, static_cast<char*>(items_.at(--j, bytes)));
+  }
 }
 
 Ref<List> List::copy() const {
   Ref<List> list = make_ref<List>(element_);  // which stores the same kind
-  std::visit(
-      [&](const auto& items) {
-        using Items = std::decay_t<decltype(items)>;
-        std::get<Items>(list->items_) = Items(items);
-      },
-      items_);
+  RawItems& to = list->items_;
+  to.reserve(size(), item_size());
+  if (const ItemsOf<Tensor> tensors = as<Tensor>(Store::tensors)) {
+    std::uninitialized_copy(tensors.begin(), tensors.end(), static_cast<Tensor*>(to.data));
+  } else if (const ItemsOf<Value> values = as<Value>(Store::values)) {
+    std::uninitialized_copy(values.begin(), values.end(), static_cast<Value*>(to.data));
+  } else if (!empty()) {
+    std::memcpy(to.data, items_.data, size() * item_size());
+  }
+  to.size = size();
   return list;
 }
 
+// Another list may pass for an empty one.
+void List::check_empty(const char* wanted) const {
+  SCONCE_CHECK_AS(type, empty(), "expected a list of {}, got {}[]", wanted, element_->to_string());
+}
+
 IntList List::ints() const {
-  if (const Ints* items = std::get_if<Ints>(&items_)) return *items;
-  SCONCE_CHECK_AS(type, empty(), "expected a list of int, got {}[]", element_->to_string());
-  return {};
+  if (!is_ints()) check_empty("int");
+  return IntList(static_cast<const int64_t*>(items_.data), size());
 }
 ListRef<double> List::doubles() const {
-  if (const Doubles* items = std::get_if<Doubles>(&items_)) return *items;
-  SCONCE_CHECK_AS(type, empty(), "expected a list of float, got {}[]", element_->to_string());
-  return {};
+  if (!is_doubles()) check_empty("float");
+  return ListRef<double>(static_cast<const double*>(items_.data), size());
 }
 ListRef<bool> List::bools() const {
   static_assert(sizeof(bool) == 1);
-  if (const Bools* items = std::get_if<Bools>(&items_)) {
-    return ListRef<bool>(reinterpret_cast<const bool*>(items->data()), items->size());
-  }
-  SCONCE_CHECK_AS(type, empty(), "expected a list of bool, got {}[]", element_->to_string());
-  return {};
+  if (!is_bools()) check_empty("bool");
+  return ListRef<bool>(static_cast<const bool*>(items_.data), size());
 }
 TensorList List::tensors() const {
-  if (const Tensors* items = std::get_if<Tensors>(&items_)) return *items;
-  SCONCE_CHECK_AS(type, empty(), "expected a list of Tensor, got {}[]", element_->to_string());
-  return {};
+  if (!is_tensors()) check_empty("Tensor");
+  return TensorList(static_cast<const Tensor*>(items_.data), size());
 }
 
 std::vector<Value> List::values() const {
-  return std::visit(
-      [](const auto& items) {
-        Values out;
-        out.reserve(items.size());
-        for (const auto& item : items) out.push_back(box(item));
-        return out;
-      },
-      items_);
+  std::vector<Value> out(size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = boxed(i);
+  return out;
 }
 
 }  // namespace sconce

@@ -13,10 +13,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/raw_items.h"
 #include "sconce/base/ref.h"
 #include "sconce/tensor/tensor.h"
 #include "sconce/types/type.h"
@@ -253,9 +253,10 @@ class SCONCE_API List final : public Counted {
   // The storage follows the element type: int, float, bool, Tensor (and Optional[Tensor]) have their own, the
   // rest is Values.
   explicit List(TypePtr element);
+  ~List() override;
 
   TypePtr element_type() const { return element_; }
-  size_t size() const;
+  size_t size() const { return items_.size; }
   bool empty() const { return size() == 0; }
   // Indices are checked: 0 <= i < size, else Error (index).
   Value get(size_t i) const;
@@ -268,34 +269,48 @@ class SCONCE_API List final : public Counted {
   void reverse();
   Ref<List> copy() const;  // shallow
 
-  bool is_ints() const { return std::holds_alternative<std::vector<int64_t>>(items_); }
-  bool is_doubles() const { return std::holds_alternative<std::vector<double>>(items_); }
-  bool is_bools() const { return std::holds_alternative<std::vector<uint8_t>>(items_); }
-  bool is_tensors() const { return std::holds_alternative<std::vector<Tensor>>(items_); }
+  bool is_ints() const { return store_ == Store::ints; }
+  bool is_doubles() const { return store_ == Store::doubles; }
+  bool is_bools() const { return store_ == Store::bools; }
+  bool is_tensors() const { return store_ == Store::tensors; }
   // The storage; throws Error (type) when the list holds something else. An empty list of any kind gives an empty one.
   IntList ints() const;
   ListRef<double> doubles() const;
   ListRef<bool> bools() const;
   TensorList tensors() const;
   std::vector<Value> values() const;  // boxed copies
-  // The vector itself, for the interpreter and kernels that change it in place; null when it holds something else.
-  std::vector<int64_t>* int_items() { return std::get_if<0>(&items_); }
-  std::vector<double>* double_items() { return std::get_if<1>(&items_); }
-  std::vector<uint8_t>* bool_items() { return std::get_if<2>(&items_); }
-  std::vector<Tensor>* tensor_items() { return std::get_if<3>(&items_); }
-  std::vector<Value>* value_items() { return std::get_if<4>(&items_); }
+  // The items themselves, for the interpreter and kernels that change them in place; null when it holds something else.
+  ItemsOf<int64_t> int_items() { return as<int64_t>(Store::ints); }
+  ItemsOf<double> double_items() { return as<double>(Store::doubles); }
+  ItemsOf<uint8_t> bool_items() { return as<uint8_t>(Store::bools); }
+  ItemsOf<Tensor> tensor_items() { return as<Tensor>(Store::tensors); }
+  ItemsOf<Value> value_items() { return as<Value>(Store::values); }
 
  private:
+  enum class Store : uint8_t { ints, doubles, bools, tensors, values };
+  template <class T>
+  ItemsOf<T> as(Store store) const {
+    return store_ == store ? const_cast<RawItems*>(&items_) : nullptr;
+  }
+  // Tensors and Values are handles, which move as their bytes do.
+  static constexpr uint8_t kItemSizes[] = {sizeof(int64_t), sizeof(double), sizeof(uint8_t), sizeof(Tensor),
+                                           sizeof(Value)};
+  size_t item_size() const { return kItemSizes[static_cast<size_t>(store_)]; }
+  Value boxed(size_t i) const;
+  void make_item(void* to, Value v) const;
+  void end_items(void* from, size_t count) const;
   void check(size_t i) const;
+  SCONCE_COLD void check_empty(const char* wanted) const;
   TypeRef element_;
-  std::variant<std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<Tensor>, std::vector<Value>>
-      items_;
+  RawItems items_;
+  Store store_ = Store::values;
 };
 
 // A dict in insertion order.
 class SCONCE_API Dict final : public Counted {
  public:
   Dict(TypePtr key, TypePtr value) : key_(key), value_(value) {}
+  ~Dict() override;
   TypePtr key_type() const { return key_; }
   TypePtr value_type() const { return value_; }
   size_t size() const { return live_; }
@@ -307,7 +322,7 @@ class SCONCE_API Dict final : public Counted {
   std::vector<std::pair<Value, Value>> items() const;
   template <class F>
   void for_each(F&& f) const {
-    for (const Entry& e : entries_) {
+    for (const Entry& e : entries()) {
       if (e.live) f(e.key, e.value);
     }
   }
@@ -319,11 +334,14 @@ class SCONCE_API Dict final : public Counted {
     bool live;
   };
   static constexpr uint32_t kEmpty = ~0u;
+  ItemsOf<Entry> entries() const { return const_cast<RawItems*>(&entries_); }
+  ItemsOf<uint32_t> index() const { return const_cast<RawItems*>(&index_); }
   size_t locate(const Value& key, size_t hash) const;  // entry index, or ~0
+  void add_to_index(size_t entry);
   void rehash();
   TypeRef key_, value_;
-  std::vector<Entry> entries_;   // with holes where keys were erased
-  std::vector<uint32_t> index_;  // open addressing, load at most 1/2; empty while there are few entries
+  RawItems entries_;  // with holes where keys were erased
+  RawItems index_;    // open addressing, load at most 1/2; empty while there are few entries
   size_t live_ = 0;
 };
 
