@@ -25,10 +25,6 @@ uint64_t heap_in_use() noexcept {
 #endif
 }
 
-std::string milliseconds(std::chrono::nanoseconds t) {
-  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
-}
-
 double leading_number(const std::string& text, const char** rest) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -55,9 +51,9 @@ Budget::Budget(const Limits& limits, std::string whose)
   if (limits_.memory != Limits::kNone) in_use_before_ = heap_in_use();
 }
 
-void Budget::end(const std::string& why) {
+void Budget::end(std::string_view why, std::initializer_list<ErrorArg> args) {
   for (Budget* b = this; b; b = b->outer_.get()) b->ended_.store(true, std::memory_order_relaxed);
-  fail("{}: {}", whose_, why);
+  fail("{}: {}", whose_, format_message(why, args));
 }
 
 // Values that are gone were counted when they were made. The heap knows what there is: also tensors and what other
@@ -72,45 +68,40 @@ bool Budget::count_again() noexcept {
   return static_cast<uint64_t>(tensors + grown) < limits_.memory - limits_.memory / 16;
 }
 
-void Budget::take_memory(uint64_t bytes) {
-  if (outer_) outer_->take_memory(bytes);
+// Throw Error where the limit, if there is one, does not leave so much; `refusal` is told the limit, what is wanted and
+// what is left.
+void Budget::need_memory(uint64_t bytes, bool for_tensor, const char* refusal) {
   if (limits_.memory == Limits::kNone) return;
   for (bool again = true;; again = false) {
-    const int64_t tensors = std::max<int64_t>(tensors_.load(std::memory_order_relaxed), 0);
-    const uint64_t held = static_cast<uint64_t>(tensors + values_.load(std::memory_order_relaxed));
-    if (held <= limits_.memory && bytes <= limits_.memory - held) break;
+    const int64_t tensors = tensors_.load(std::memory_order_relaxed);
+    const int64_t held =
+        (for_tensor ? tensors : std::max<int64_t>(tensors, 0)) + values_.load(std::memory_order_relaxed);
+    const uint64_t left = limits_.memory - std::min(limits_.memory, static_cast<uint64_t>(std::max<int64_t>(held, 0)));
+    if (bytes <= left) return;
     if (again && bytes <= limits_.memory && count_again()) continue;
-    end(format_message("the memory limit of {} bytes does not allow {} more: {} are left",
-                       {limits_.memory, bytes, limits_.memory - std::min(held, limits_.memory)}));
+    end(refusal, {limits_.memory, bytes, left});
   }
-  values_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+void Budget::need_work(uint64_t elements, uint64_t wanted, const char* refusal) {
+  if (limits_.work == Limits::kNone) return;
+  const uint64_t before = work_.load(std::memory_order_relaxed);
+  const uint64_t left = limits_.work - std::min(before, limits_.work);
+  if (before > limits_.work || elements > left) end(refusal, {limits_.work, wanted, left});
+}
+
+void Budget::take_memory(uint64_t bytes) {
+  if (outer_) outer_->take_memory(bytes);
+  need_memory(bytes, false, "the memory limit of {} bytes does not allow {} more: {} are left");
+  if (limits_.memory != Limits::kNone) values_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
 void Budget::take_tensor_memory(uint64_t bytes) {
   if (outer_) outer_->take_tensor_memory(bytes);
-  if (limits_.work != Limits::kNone) {
-    const double elements = static_cast<double>(bytes) / 4;
-    const uint64_t before = work_.load(std::memory_order_relaxed);
-    if (before > limits_.work || elements > static_cast<double>(limits_.work - before))
-      end(format_message("the work limit of {} elements does not allow a tensor of {} bytes: {} are left",
-                         {limits_.work, bytes, limits_.work - std::min(before, limits_.work)}));
-  }
-  const auto take = [&](std::atomic<int64_t>* memory) {
-    if (memory) memory->fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-    if (limits_.work != Limits::kNone) work_.fetch_add(bytes / 4, std::memory_order_relaxed);
-  };
-  if (limits_.memory == Limits::kNone) return take(nullptr);
-  for (bool again = true;; again = false) {
-    const int64_t held = tensors_.load(std::memory_order_relaxed) + values_.load(std::memory_order_relaxed);
-    const uint64_t left = held >= static_cast<int64_t>(std::min<uint64_t>(limits_.memory, INT64_MAX))
-                              ? 0
-                              : limits_.memory - static_cast<uint64_t>(std::max<int64_t>(held, 0));
-    if (bytes <= left) break;
-    if (again && bytes <= limits_.memory && count_again()) continue;
-    end(format_message("the memory limit of {} bytes does not allow a tensor of {} more: {} are left",
-                       {limits_.memory, bytes, left}));
-  }
-  take(&tensors_);
+  need_work(bytes / 4 + (bytes % 4 != 0), bytes,
+            "the work limit of {} elements does not allow a tensor of {} bytes: {} are left");
+  need_memory(bytes, true, "the memory limit of {} bytes does not allow a tensor of {} more: {} are left");
+  if (limits_.memory != Limits::kNone) tensors_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  if (limits_.work != Limits::kNone) work_.fetch_add(bytes / 4, std::memory_order_relaxed);
 }
 
 void Budget::give_tensor_memory(uint64_t bytes) noexcept {
@@ -120,12 +111,8 @@ void Budget::give_tensor_memory(uint64_t bytes) noexcept {
 
 void Budget::take_work(double elements) {
   if (outer_) outer_->take_work(elements);
-  if (limits_.work == Limits::kNone) return;
   const uint64_t count = elements > 0 ? elements < kMost ? static_cast<uint64_t>(elements) : Limits::kNone / 2 : 0;
-  const uint64_t before = work_.load(std::memory_order_relaxed);
-  if (before > limits_.work || count > limits_.work - before)
-    end(format_message("the work limit of {} elements does not allow {} more: {} are left",
-                       {limits_.work, count, limits_.work - std::min(before, limits_.work)}));
+  need_work(count, count, "the work limit of {} elements does not allow {} more: {} are left");
   work_.fetch_add(count, std::memory_order_relaxed);
 }
 
@@ -135,15 +122,16 @@ void Budget::take_steps(uint64_t count) {
     if (b->limits_.steps == Limits::kNone) continue;
     const uint64_t before = b->steps_.fetch_add(count, std::memory_order_relaxed);
     if (before >= b->limits_.steps || count > b->limits_.steps - before)
-      b->end(format_message("the step limit of {} (loop iterations and calls) is used up", {b->limits_.steps}));
+      b->end("the step limit of {} (loop iterations and calls) is used up", {b->limits_.steps});
   }
 }
 
 void Budget::poll() {
   if (outer_) outer_->poll();
-  if (stopped_.load(std::memory_order_relaxed)) end("was cancelled");
+  if (stopped_.load(std::memory_order_relaxed)) end("was cancelled", {});
   if (has_deadline_ && std::chrono::steady_clock::now() >= deadline_)
-    end(format_message("the time limit of {} is over", {milliseconds(limits_.timeout)}));
+    end("the time limit of {} ms is over",
+        {std::chrono::duration_cast<std::chrono::milliseconds>(limits_.timeout).count()});
 }
 
 uint64_t parse_amount(const std::string& text, bool binary) {

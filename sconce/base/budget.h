@@ -22,12 +22,16 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "sconce/base/export.h"
 
 namespace sconce {
+
+class ErrorArg;
 
 struct Limits {
   static constexpr uint64_t kNone = UINT64_MAX;
@@ -97,7 +101,9 @@ class SCONCE_API Budget : public std::enable_shared_from_this<Budget> {
   }
 
  private:
-  [[noreturn]] SCONCE_COLD void end(const std::string& why);
+  [[noreturn]] SCONCE_COLD void end(std::string_view why, std::initializer_list<ErrorArg> args);
+  void need_work(uint64_t elements, uint64_t wanted, const char* refusal);
+  void need_memory(uint64_t bytes, bool for_tensor, const char* refusal);
   bool count_again() noexcept;
 
   const Limits limits_;
