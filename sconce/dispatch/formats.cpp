@@ -21,13 +21,17 @@ std::string_view backend_name(Key format, const Value* args, size_t count) {
   return "SparseCPU";
 }
 
-template <Key format, uint8_t bit>
-void guard(const Op& op, KeySet keys, Value* args, Value* returns) {
-  if (op.info.formats & bit) return op.redispatch_boxed(keys - format, args, returns);
+[[noreturn]] SCONCE_COLD void refuse(const Op& op, Key format, const Value* args) {
   fail_as(ErrorKind::not_implemented,
           "Could not run '{}' with arguments from the '{}' backend. This could be because the operator doesn't exist "
           "for this backend",
           op.qualified_name(), backend_name(format, args, counts_of(op).arguments));
+}
+
+template <Key format, uint8_t bit>
+void guard(const Op& op, KeySet keys, Value* args, Value* returns) {
+  if (!(op.info.formats & bit)) refuse(op, format, args);
+  op.redispatch_boxed(keys - format, args, returns);
 }
 
 // Views of the tensor see its new integers.

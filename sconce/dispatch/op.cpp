@@ -149,10 +149,12 @@ void Op::no_kernel(KeySet keys) const {
   }
   const int wanted = (keys & kBackendKeys).highest();
   if (present.empty()) fail_as(ErrorKind::not_implemented, "{}: has no kernel at all", qualified_name());
-  std::string why = wanted == static_cast<int>(Key::cuda) ? why_no_backend(DeviceType::cuda) : "";
-  if (!why.empty()) why = " (" + why + ")";
-  fail_as(ErrorKind::not_implemented, "{}: no kernel for {}{}; there are kernels for {}", qualified_name(),
-          wanted < 0 ? std::string_view("a call without a backend") : key_name(static_cast<Key>(wanted)), why, present);
+  std::string why;
+  if (wanted == static_cast<int>(Key::cuda)) why = why_no_backend(DeviceType::cuda);
+  fail_as(ErrorKind::not_implemented,
+          why.empty() ? "{}: no kernel for {}{}; there are kernels for {}"
+                      : "{}: no kernel for {} ({}); there are kernels for {}",
+          qualified_name(), wanted < 0 ? "a call without a backend" : key_name(static_cast<Key>(wanted)), why, present);
 }
 
 }  // namespace sconce

@@ -99,16 +99,12 @@ TypePtr tolist_type(int64_t dims, int64_t kind) {
 namespace {
 
 bool convert_list(Value& v, TypePtr element) {
-  std::vector<Value> items;
-  if (v.is_list())
-    items = v.to_list().values();
-  else if (v.is_tuple())
-    items = v.to_tuple().items;
-  else
-    return false;
+  if (!v.is_list() && !v.is_tuple()) return false;
+  const size_t count = v.is_list() ? v.to_list().size() : v.to_tuple().items.size();
   auto out = make_ref<List>(element);
-  out->reserve(items.size());
-  for (Value& item : items) {
+  out->reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    Value item = v.is_list() ? v.to_list().get(i) : v.to_tuple().items[i];
     if (!convert_argument(item, element)) return false;
     out->append(std::move(item));
   }
@@ -119,12 +115,13 @@ bool convert_list(Value& v, TypePtr element) {
 bool convert_dict(Value& v, TypePtr key, TypePtr value) {
   if (!v.is_dict()) return false;
   auto out = make_ref<Dict>(key, value);
-  for (auto& [k, item] : v.to_dict().items()) {
-    if (!convert_argument(k, key) || !convert_argument(item, value)) return false;
-    out->set(std::move(k), std::move(item));
-  }
-  v = std::move(out);
-  return true;
+  bool fits = true;
+  v.to_dict().for_each([&](Value k, Value item) {
+    fits = fits && convert_argument(k, key) && convert_argument(item, value);
+    if (fits) out->set(std::move(k), std::move(item));
+  });
+  if (fits) v = std::move(out);
+  return fits;
 }
 
 bool convert_tuple(Value& v, TypePtr type) {
@@ -139,6 +136,7 @@ bool convert_tuple(Value& v, TypePtr type) {
 }
 
 bool is_one_number(const Value& v) { return v.is_tensor() && v.to_tensor().numel() == 1; }
+Scalar number_of(const Value& v) { return v.is_tensor() ? item_of(v.to_tensor()) : v.to_scalar(); }
 
 }  // namespace
 
@@ -146,22 +144,19 @@ bool convert_argument(Value& v, TypePtr type) {
   type = plain_type(type);
   switch (type->kind()) {
     case TypeKind::int_:
-      if (v.is_bool()) v = static_cast<int64_t>(v.to_bool());
-      if (is_one_number(v)) {
-        const Scalar s = item_of(v.to_tensor());
-        if (s.is_integral() || s.is_bool()) v = s.to_int();
+      if (v.is_bool() || is_one_number(v)) {
+        const Scalar s = number_of(v);
+        if (s.is_integral() || s.is_bool()) v = s.integer();
       }
       return v.is_int();
     case TypeKind::float_:
-      if (v.is_bool()) v = static_cast<double>(v.to_bool());
-      if (v.is_int()) v = static_cast<double>(v.to_int());
-      if (is_one_number(v)) v = item_of(v.to_tensor()).to_double();
+      if (v.is_bool() || v.is_int() || is_one_number(v)) v = number_of(v).to_double();
       return v.is_double();
     case TypeKind::complex:
       if (v.is_bool() || v.is_int() || v.is_double()) v = v.to_complex();
       return v.is_complex();
     case TypeKind::number:
-      if (is_one_number(v)) v = Value(item_of(v.to_tensor()));
+      if (is_one_number(v)) v = number_of(v);
       return v.is_number();
     case TypeKind::device:
       if (v.is_string()) v = parse_device(v.to_string_ref());

@@ -17,12 +17,11 @@ constexpr struct {
 }  // namespace
 
 std::string to_string(Device d) {
-  std::string text = "unknown";
+  std::string_view text = "unknown";
   for (const auto& [type, name] : kNames) {
     if (type == d.type) text = name;
   }
-  if (d.index >= 0) text += ":" + std::to_string(d.index);
-  return text;
+  return d.index >= 0 ? format_message("{}:{}", {text, d.index}) : std::string(text);
 }
 
 Device parse_device(std::string_view text) {
@@ -37,11 +36,11 @@ Device parse_device(std::string_view text) {
   }
   SCONCE_CHECK(known, "expected one of cpu, cuda, meta as device type, got '{}'", text);
   if (colon == std::string_view::npos) return d;
-  const std::string_view index = text.substr(colon + 1);
-  SCONCE_CHECK(!index.empty() && index.size() <= 3 && index.find_first_not_of("0123456789") == std::string_view::npos &&
-                   std::stoi(std::string(index)) < 128,
-               "invalid device string '{}'", text);
-  d.index = static_cast<int8_t>(std::stoi(std::string(index)));
+  const std::string_view digits = text.substr(colon + 1);
+  int index = digits.empty() || digits.size() > 3 ? -1 : 0;
+  for (const char c : digits) index = index < 0 || c < '0' || c > '9' ? -1 : 10 * index + (c - '0');
+  SCONCE_CHECK(index >= 0 && index < 128, "invalid device string '{}'", text);
+  d.index = static_cast<int8_t>(index);
   return d;
 }
 

@@ -1,6 +1,7 @@
 #include "sconce/tensor/quantized_tensor.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/copy.h"
@@ -126,6 +127,35 @@ Tensor over_memory(const Tensor& t, DType dtype, QuantizerPtr quantizer) {
 }
 
 }  // namespace
+
+namespace {
+
+// Do the channels of a quantised tensor stand where they stand in its view? Only where they are the same stretches of
+// memory.
+bool keeps_channels(const TensorImpl& view, const TensorImpl& base, int64_t axis) {
+  const auto rank = [](const TensorImpl& t) { return static_cast<int64_t>(t.meta >> TensorImpl::kRankAt & 0xff); };
+  const auto outer = [&](const TensorImpl& t) {
+    int64_t n = 1;
+    for (int64_t d = 0; d < axis; ++d) n *= t.dims[d];
+    return n;
+  };
+  if (rank(view) > TensorImpl::kInlineRank || rank(base) > TensorImpl::kInlineRank) return false;
+  if (view.numel != base.numel || axis >= rank(view)) return false;
+  if (rank(view) == rank(base) && std::memcmp(view.dims, base.dims, sizeof view.dims) == 0) return true;
+  return (view.meta & base.meta & TensorImpl::contiguous) != 0 && view.dims[axis] == base.dims[axis] &&
+         outer(view) == outer(base);
+}
+
+}  // namespace
+
+void take_quantizer(TensorImpl& view, const TensorImpl& base) {
+  if (!base.extra || !base.extra->quantizer) return;
+  const std::shared_ptr<const Quantizer>& q = base.extra->quantizer;
+  SCONCE_CHECK(!q->per_channel() || keeps_channels(view, base, q->axis),
+               "Setting strides is possible only on uniformly quantized tensor");
+  if (!view.extra) view.extra = new Extra;
+  view.extra->quantizer = q;
+}
 
 Tensor make_quantized(const Tensor& integers, QuantizerPtr quantizer) {
   const DType dtype = quantized_dtype(integers.dtype());

@@ -42,6 +42,8 @@ SCONCE_API const Quantizer& uniform_quantizer_of(const Tensor& t);
 SCONCE_API Tensor make_quantized(const Tensor& integers, QuantizerPtr quantizer);
 // The integers of a quantised tensor, over the same memory.
 SCONCE_API Tensor stored_integers(const Tensor& t);
+// A view's elements mean what they mean in its base.
+SCONCE_COLD void take_quantizer(TensorImpl& view, const TensorImpl& base);
 // Uninitialised memory.
 SCONCE_API Tensor empty_quantized(IntList sizes, DType dtype, QuantizerPtr quantizer,
                                   MemoryFormat format = MemoryFormat::contiguous);

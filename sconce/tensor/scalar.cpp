@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
@@ -10,16 +11,18 @@ namespace sconce {
 namespace {
 
 // Python's repr: as few digits as give the number back, with an exponent below 1e-4 and from 1e16.
-std::string number(double v) {
-  if (std::isnan(v)) return "nan";
-  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+void append_number(std::string& out, double v) {
+  if (!std::isfinite(v)) {
+    out += std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf";
+    return;
+  }
   const double magnitude = std::abs(v);
   const bool plain = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
   char text[40];
   const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
-  std::string s(text, std::to_chars(text, text + sizeof text, v, format).ptr);
-  if (plain && s.find('.') == std::string::npos) s += ".0";
-  return s;
+  const size_t size = static_cast<size_t>(std::to_chars(text, text + sizeof text, v, format).ptr - text);
+  out.append(text, size);
+  if (plain && !std::memchr(text, '.', size)) out += ".0";
 }
 
 }  // namespace
@@ -100,18 +103,25 @@ Scalar Scalar::operator-() const {
 }
 
 std::string Scalar::to_string() const {
+  std::string out;
   switch (tag_) {
     case Tag::boolean:
-      return integer_ ? "True" : "False";
+      ErrorArg(integer_ != 0).print(out);
+      break;
     case Tag::integer:
-      return std::to_string(integer_);
+      ErrorArg(integer_).print(out);
+      break;
     case Tag::real:
-      return number(real_);
+      append_number(out, real_);
+      break;
     case Tag::complex:
-      return "(" + number(complex_.real()) + (std::signbit(complex_.imag()) ? "" : "+") + number(complex_.imag()) +
-             "j)";
+      out += '(';
+      append_number(out, complex_.real());
+      if (!std::signbit(complex_.imag())) out += '+';
+      append_number(out, complex_.imag());
+      out += "j)";
   }
-  fail("unknown scalar tag");
+  return out;
 }
 
 }  // namespace sconce

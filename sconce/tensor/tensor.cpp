@@ -12,7 +12,7 @@
 #include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/python_owner.h"
-#include "sconce/tensor/quantizer.h"
+#include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/view_base.h"
@@ -80,9 +80,12 @@ void write_geometry(TensorImpl& t, IntList sizes, IntList strides, int64_t numel
     return;
   }
   if (!t.extra) t.extra = new Extra;
-  std::vector<int64_t> dims(sizes.begin(), sizes.end());
-  dims.insert(dims.end(), strides.begin(), strides.end());
-  t.extra->dims = std::move(dims);
+  std::vector<int64_t> dims(2 * rank);
+  for (size_t i = 0; i < rank; ++i) {
+    dims[i] = sizes[i];
+    dims[rank + i] = strides[i];
+  }
+  t.extra->dims.swap(dims);
 }
 
 uint64_t fact_bits(IntList sizes, IntList strides) {
@@ -186,36 +189,6 @@ Tensor make_tensor(Ref<Storage> storage, DType dtype, IntList sizes, IntList str
   check_bounds(dtype, sizes, strides, offset, storage->nbytes);
   return make_tensor_unchecked(std::move(storage), dtype, sizes, strides, offset);
 }
-
-namespace {
-
-// Do the channels of a quantised tensor stand where they stand in its view? Only where they are the same stretches of
-// memory.
-bool keeps_channels(const TensorImpl& view, const TensorImpl& base, int64_t axis) {
-  const auto rank = [](const TensorImpl& t) { return static_cast<int64_t>(t.meta >> TensorImpl::kRankAt & 0xff); };
-  const auto outer = [&](const TensorImpl& t) {
-    int64_t n = 1;
-    for (int64_t d = 0; d < axis; ++d) n *= t.dims[d];
-    return n;
-  };
-  if (rank(view) > TensorImpl::kInlineRank || rank(base) > TensorImpl::kInlineRank) return false;
-  if (view.numel != base.numel || axis >= rank(view)) return false;
-  if (rank(view) == rank(base) && std::memcmp(view.dims, base.dims, sizeof view.dims) == 0) return true;
-  return (view.meta & base.meta & TensorImpl::contiguous) != 0 && view.dims[axis] == base.dims[axis] &&
-         outer(view) == outer(base);
-}
-
-// A view's elements mean what they mean in its base.
-SCONCE_COLD void take_quantizer(TensorImpl& view, const TensorImpl& base) {
-  if (!base.extra || !base.extra->quantizer) return;
-  const std::shared_ptr<const Quantizer>& q = base.extra->quantizer;
-  SCONCE_CHECK(!q->per_channel() || keeps_channels(view, base, q->axis),
-               "Setting strides is possible only on uniformly quantized tensor");
-  if (!view.extra) view.extra = new Extra;
-  view.extra->quantizer = q;
-}
-
-}  // namespace
 
 Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t offset) {
   check_bounds(base.dtype(), sizes, strides, offset, base.storage()->nbytes);

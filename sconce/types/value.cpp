@@ -149,9 +149,10 @@ Value::Value(TensorList v) : Value() {
   *this = Value(list_of(holes ? optional_type(tensor_type()) : tensor_type(), v));
 }
 
+static std::string type_text(const Value& v) { return v.is_none() ? "None" : v.type()->to_string(); }
+
 void Value::wrong_tag(Tag wanted) const {
-  fail_as(ErrorKind::type, "expected a value of type {}, got {}", tag_name(wanted),
-          tag_ == Tag::none ? std::string("None") : type()->to_string());
+  fail_as(ErrorKind::type, "expected a value of type {}, got {}", tag_name(wanted), type_text(*this));
 }
 
 Device Value::to_device() const {
@@ -174,8 +175,7 @@ Scalar Value::other_to_scalar() const {
                       to_tensor().dim());
       return item_of(to_tensor());
     default:
-      fail_as(ErrorKind::type, "expected a number, got {}",
-              tag_ == Tag::none ? std::string("None") : type()->to_string());
+      fail_as(ErrorKind::type, "expected a number, got {}", type_text(*this));
   }
 }
 
@@ -248,7 +248,7 @@ TypePtr Value::type() const {
     case Tag::tuple: {
       const Tuple& tuple = to_tuple();
       if (tuple.named_type) return tuple.named_type;
-      std::vector<TypePtr> types;
+      TypeList types;
       for (const Value& item : tuple.items) types.push_back(item.type());
       return tuple_type(types);
     }

@@ -9,4 +9,7 @@ SCONCE_WEAK Value rebuild_quantized(const std::vector<Value>&) {
   fail_as(ErrorKind::not_implemented, "quantised tensors: this library was built without the format quantized");
 }
 
+// No tensor has a quantizer.
+SCONCE_WEAK void take_quantizer(TensorImpl&, const TensorImpl&) {}
+
 }  // namespace sconce
