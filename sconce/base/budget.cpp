@@ -41,7 +41,7 @@ thread_local constinit Budget* budget_of_thread = nullptr;
 Budget::Budget(const Limits& limits, std::string whose)
     : limits_(limits),
       whose_(std::move(whose)),
-      outer_(active() ? active()->shared_from_this() : nullptr),
+      outer_(active() ? active()->weak_from_this().lock() : nullptr),  // active ones are shared
       deadline_(limits.timeout == std::chrono::nanoseconds::max()
                     ? std::chrono::steady_clock::time_point::max()
                     : std::chrono::steady_clock::now() +
@@ -51,7 +51,7 @@ Budget::Budget(const Limits& limits, std::string whose)
   if (limits_.memory != Limits::kNone) in_use_before_ = heap_in_use();
 }
 
-void Budget::end(std::string_view why, std::initializer_list<ErrorArg> args) {
+void Budget::end(const char* why, std::initializer_list<ErrorArg> args) {
   for (Budget* b = this; b; b = b->outer_.get()) b->ended_.store(true, std::memory_order_relaxed);
   fail("{}: {}", whose_, format_message(why, args));
 }

@@ -25,7 +25,6 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "sconce/base/export.h"
 
@@ -101,7 +100,7 @@ class SCONCE_API Budget : public std::enable_shared_from_this<Budget> {
   }
 
  private:
-  [[noreturn]] SCONCE_COLD void end(std::string_view why, std::initializer_list<ErrorArg> args);
+  [[noreturn]] SCONCE_COLD void end(const char* why, std::initializer_list<ErrorArg> args);
   void need_work(uint64_t elements, uint64_t wanted, const char* refusal);
   void need_memory(uint64_t bytes, bool for_tensor, const char* refusal);
   bool count_again() noexcept;

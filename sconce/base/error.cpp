@@ -9,9 +9,8 @@ Error::~Error() = default;
 
 void Error::set_op(std::string_view op, std::string_view arguments) {
   if (!op_.empty()) return;
-  op_ = op;
-  std::string text(op);
-  if (text.starts_with("aten::")) text.erase(0, 6);
+  std::string name(op);
+  std::string text(op.substr(op.starts_with("aten::") ? 6 : 0));
   text += ": ";
   text += message_;
   if (!arguments.empty()) {
@@ -19,18 +18,35 @@ void Error::set_op(std::string_view op, std::string_view arguments) {
     text += arguments;
     text += ")";
   }
-  message_ = std::move(text);
+  op_.swap(name);
+  message_.swap(text);
 }
+
+namespace {
+
+void append_integer(std::string& out, int64_t v) {
+  char text[20];
+  char* first = text + sizeof text;
+  uint64_t left = v < 0 ? -static_cast<uint64_t>(v) : static_cast<uint64_t>(v);
+  do {
+    *--first = static_cast<char>('0' + left % 10);
+  } while ((left /= 10) != 0);
+  if (v < 0) *--first = '-';
+  out.append(first, static_cast<size_t>(text + sizeof text - first));
+}
+
+}  // namespace
 
 void ErrorArg::print(std::string& out) const {
   const uint64_t size = kind_ / kSize;
   switch (kind_ % kSize) {
     case kInteger:
-      out += std::to_string(static_cast<int64_t>(bits_));
+      append_integer(out, static_cast<int64_t>(bits_));
       return;
     case kReal: {
       char text[40];
-      out.append(text, std::to_chars(text, text + sizeof text, std::bit_cast<double>(bits_)).ptr);
+      char* end = std::to_chars(text, text + sizeof text, std::bit_cast<double>(bits_)).ptr;
+      out.append(text, static_cast<size_t>(end - text));
       return;
     }
     case kText0:
@@ -44,7 +60,7 @@ void ErrorArg::print(std::string& out) const {
       out += '[';
       for (size_t i = 0; i < size; ++i) {
         if (i != 0) out += ", ";
-        out += std::to_string(items[i]);
+        append_integer(out, items[i]);
       }
       out += ']';
     }
@@ -65,7 +81,7 @@ std::string format_message(std::string_view format, std::initializer_list<ErrorA
   return out;
 }
 
-void fail(ErrorKind kind, std::string_view format, std::initializer_list<ErrorArg> args) {
+void fail(ErrorKind kind, const char* format, std::initializer_list<ErrorArg> args) {
   throw Error(kind, format_message(format, args));
 }
 

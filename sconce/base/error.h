@@ -71,8 +71,8 @@ class ErrorArg {
 };
 
 SCONCE_API std::string format_message(std::string_view format, std::initializer_list<ErrorArg> args);
-[[noreturn]] SCONCE_API SCONCE_COLD void fail(ErrorKind kind, std::string_view format,
-                                              std::initializer_list<ErrorArg> args);
+// Nearly all formats are literals, which callers would measure were they to become views.
+[[noreturn]] SCONCE_API SCONCE_COLD void fail(ErrorKind kind, const char* format, std::initializer_list<ErrorArg> args);
 [[noreturn]] SCONCE_API SCONCE_COLD void fail_assert(const char* file, int line, const char* condition);
 
 // What the templates below call: values arrive in registers, and one function serves all messages with as many of them.
