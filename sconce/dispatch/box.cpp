@@ -1,19 +1,25 @@
 #include "sconce/dispatch/box.h"
 
-#include "sconce/base/inline_vector.h"
 #include "sconce/dispatch/binding/op_counts.h"
 #include "sconce/dispatch/tensor_text.h"
 
 namespace sconce {
 namespace {
 
+// Makes the Value of an argument, where None stands.
 template <class T>
-void put_value(Value& to, const void* argument) {
-  to = Value(*static_cast<const T*>(argument));
-}
+struct PutValue {
+  static void put(Value* to, const void* argument) { new (to) Value(*static_cast<const T*>(argument)); }
+};
+template <class T>
+struct PutValue<std::optional<T>> {
+  static void put(Value* to, const void* argument) {
+    if (const auto& given = *static_cast<const std::optional<T>*>(argument)) PutValue<T>::put(to, &*given);
+  }
+};
 template <class... T>
-void put_value_of(box::TypeList<T...>, uint8_t type, Value& to, const void* argument) {
-  static constexpr void (*put[])(Value&, const void*) = {put_value<T>...};
+void put_value_of(box::TypeList<T...>, uint8_t type, Value* to, const void* argument) {
+  static constexpr void (*put[])(Value*, const void*) = {PutValue<T>::put...};
   put[type](to, argument);
 }
 
@@ -21,11 +27,12 @@ void put_value_of(box::TypeList<T...>, uint8_t type, Value& to, const void* argu
 
 std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys, const uint8_t* types,
                                    const void* const* arguments, size_t count) {
-  InlineVector<Value, 8> boxed(count);
-  std::vector<Value> returns(counts_of(op).returns + 1);
-  for (size_t i = 0; i < count; ++i) put_value_of(ArgumentTypes(), types[i], boxed[i], arguments[i]);
-  boxed_kernel(kernel)(op, keys, boxed.data(), returns.data());
-  return returns;
+  const size_t returns = counts_of(op).returns + 1;
+  std::vector<Value> values(returns + count);  // of results, then of arguments
+  Value* boxed = values.data() + returns;
+  for (size_t i = 0; i < count; ++i) put_value_of(ArgumentTypes(), types[i], boxed + i, arguments[i]);
+  boxed_kernel(kernel)(op, keys, boxed, values.data());
+  return values;
 }
 
 void fail_undefined_tensor() { fail_as(ErrorKind::type, "expected a Tensor as argument, got None"); }

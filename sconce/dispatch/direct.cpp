@@ -33,7 +33,7 @@ void direct_call_failed(Error& error, const DirectTerms& terms, std::initializer
     if (!t) continue;
     const size_t end = std::min(names.find(' '), names.size());
     if (!shapes.empty()) shapes += ", ";
-    if (end > 0) shapes += std::string(names.substr(0, end)) + ": ";
+    if (end > 0) (shapes += names.substr(0, end)) += ": ";
     names.remove_prefix(std::min(end + 1, names.size()));
     append_tensor_text(shapes, *t);
   }
