@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
+#include "sconce/base/weak.h"
 #include "sconce/tensor/copy.h"
 
 namespace sconce {
@@ -148,7 +149,7 @@ bool keeps_channels(const TensorImpl& view, const TensorImpl& base, int64_t axis
 
 }  // namespace
 
-void take_quantizer(TensorImpl& view, const TensorImpl& base) {
+SCONCE_WEAK void take_quantizer(TensorImpl& view, const TensorImpl& base) {
   if (!base.extra || !base.extra->quantizer) return;
   const std::shared_ptr<const Quantizer>& q = base.extra->quantizer;
   SCONCE_CHECK(!q->per_channel() || keeps_channels(view, base, q->axis),

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
+#include "sconce/base/weak.h"
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/strides.h"
@@ -163,7 +164,7 @@ std::string_view layout_legacy_name(Layout l) {
   return "Unknown";
 }
 
-Tensor make_sparse_tensor(IntList sizes, SparseParts parts) {
+SCONCE_WEAK Tensor make_sparse_tensor(IntList sizes, SparseParts parts) {
   if (format_used) format_used(Key::sparse);
   checked_numel(sizes);
   parts.values = shallow_copy(parts.values);  // one that has no history and is no view
