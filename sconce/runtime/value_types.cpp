@@ -100,16 +100,18 @@ namespace {
 
 bool convert_list(Value& v, TypePtr element) {
   if (!v.is_list() && !v.is_tuple()) return false;
-  const size_t count = v.is_list() ? v.to_list().size() : v.to_tuple().items.size();
+  const List* list = v.is_list() ? &v.to_list() : nullptr;
+  const size_t count = list ? list->size() : v.to_tuple().items.size();
   auto out = make_ref<List>(element);
   out->reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    Value item = v.is_list() ? v.to_list().get(i) : v.to_tuple().items[i];
-    if (!convert_argument(item, element)) return false;
-    out->append(std::move(item));
+  bool fits = true;
+  for (size_t i = 0; fits && i < count; ++i) {
+    Value item = list ? list->get(i) : v.to_tuple().items[i];
+    fits = convert_argument(item, element);
+    if (fits) out->append(std::move(item));
   }
-  v = std::move(out);
-  return true;
+  if (fits) v = std::move(out);
+  return fits;
 }
 
 bool convert_dict(Value& v, TypePtr key, TypePtr value) {
@@ -127,12 +129,21 @@ bool convert_dict(Value& v, TypePtr key, TypePtr value) {
 bool convert_tuple(Value& v, TypePtr type) {
   if (!v.is_tuple()) return false;
   std::vector<Value> items = v.to_tuple().items;
-  if (items.size() != type->contained().size()) return false;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (!convert_argument(items[i], type->contained()[i])) return false;
+  bool fits = items.size() == type->contained().size();
+  for (size_t i = 0; fits && i < items.size(); ++i) fits = convert_argument(items[i], type->contained()[i]);
+  if (fits) v = make_ref<Tuple>(std::move(items), type->fields().empty() ? nullptr : type);
+  return fits;
+}
+
+// The first member of a union that it becomes.
+bool convert_to_member(Value& v, ListRef<TypePtr> members) {
+  for (TypePtr member : members) {
+    Value copy = v;
+    const bool fits = convert_argument(copy, member);
+    if (fits) v = std::move(copy);
+    if (fits) return true;
   }
-  v = make_ref<Tuple>(std::move(items), type->fields().empty() ? nullptr : type);
-  return true;
+  return false;
 }
 
 bool is_one_number(const Value& v) { return v.is_tensor() && v.to_tensor().numel() == 1; }
@@ -170,17 +181,7 @@ bool convert_argument(Value& v, TypePtr type) {
     case TypeKind::optional:
       return v.is_none() || convert_argument(v, type->element());
     case TypeKind::union_:
-      for (TypePtr member : type->contained()) {
-        if (is_instance(v, member)) return true;
-      }
-      for (TypePtr member : type->contained()) {
-        Value copy = v;
-        if (convert_argument(copy, member)) {
-          v = std::move(copy);
-          return true;
-        }
-      }
-      return false;
+      return is_instance(v, type) || convert_to_member(v, type->contained());
     default:
       return is_instance(v, type);
   }

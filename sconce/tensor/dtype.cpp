@@ -8,7 +8,7 @@ namespace sconce {
 namespace {
 
 struct Names {
-  std::string_view name, legacy;
+  char name[14], legacy[14];
 };
 constexpr Names kNames[kDTypeSlots] = {{"uint8", "Byte"},
                                        {"int8", "Char"},

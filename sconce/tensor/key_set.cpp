@@ -7,37 +7,10 @@ namespace sconce {
 thread_local constinit ThreadModes thread_modes;
 
 std::string_view key_name(Key k) {
-  switch (k) {
-    case Key::cpu:
-      return "CPU";
-    case Key::cuda:
-      return "CUDA";
-    case Key::meta:
-      return "Meta";
-    case Key::privateuse1:
-      return "PrivateUse1";
-    case Key::sparse:
-      return "Sparse";
-    case Key::quantized:
-      return "Quantized";
-    case Key::limited:
-      return "Limited";
-    case Key::python:
-      return "Python";
-    case Key::functionalize:
-      return "Functionalize";
-    case Key::view:
-      return "View";
-    case Key::autograd:
-      return "Autograd";
-    case Key::autocast:
-      return "Autocast";
-    case Key::tracer:
-      return "Tracer";
-    case Key::observe:
-      return "Observe";
-  }
-  return "unknown";
+  static constexpr char kNames[kKeys][14] = {"CPU",       "CUDA",   "Meta",          "PrivateUse1", "Sparse",
+                                             "Quantized", "Python", "Functionalize", "View",        "Autograd",
+                                             "Autocast",  "Tracer", "Observe",       "Limited"};
+  return kNames[static_cast<size_t>(k)];
 }
 
 void no_backend_key(DeviceType type) { fail("unknown device type {}", static_cast<int>(type)); }

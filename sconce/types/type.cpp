@@ -429,8 +429,8 @@ bool is_subtype_of_facts(const TensorFacts* a, const TensorFacts* b) {
 
 bool is_subtype(TypePtr a, TypePtr b) {
   if (a == b || b->is(TypeKind::any)) return true;
-  if (a->is(TypeKind::optional)) return is_subtype(none_type(), b) && is_subtype(a->element(), b);
-  if (a->is(TypeKind::union_)) {
+  if (a->is(TypeKind::optional) && !is_subtype(none_type(), b)) return false;
+  if (a->is(TypeKind::optional) || a->is(TypeKind::union_)) {
     for (TypePtr t : a->contained()) {
       if (!is_subtype(t, b)) return false;
     }
@@ -438,7 +438,8 @@ bool is_subtype(TypePtr a, TypePtr b) {
   }
   switch (b->kind()) {
     case TypeKind::optional:
-      return a->is(TypeKind::none) || is_subtype(a, b->element());
+      if (a->is(TypeKind::none)) return true;
+      [[fallthrough]];
     case TypeKind::union_:
       for (TypePtr t : b->contained()) {
         if (is_subtype(a, t)) return true;
@@ -512,8 +513,9 @@ void Type::print(std::string& out, bool as_python) const {
     case TypeKind::enum_:
     case TypeKind::interface:
       if (!as_python) {
+        const size_t from = is(TypeKind::enum_) ? 0 : name_.rfind('.') + 1;
         out += is(TypeKind::enum_) ? "Enum<" : "InterfaceType<";
-        out.append(name_, is(TypeKind::enum_) ? 0 : name_.rfind('.') + 1);
+        out.append(name_.data() + from, name_.size() - from);
         out += '>';
         return;
       }

@@ -4,7 +4,6 @@
 #include "sconce/types/hash.h"
 #include "sconce/types/identity.h"
 
-#include <cmath>
 #include <functional>
 
 namespace sconce {
@@ -16,18 +15,25 @@ T& payload(const Value& v) {
   return *static_cast<T*>(v.counted());
 }
 
+ItemsOf<int64_t> items_in(List& list, const int64_t*) { return list.int_items(); }
+ItemsOf<double> items_in(List& list, const double*) { return list.double_items(); }
+ItemsOf<uint8_t> items_in(List& list, const bool*) { return list.bool_items(); }
+ItemsOf<Tensor> items_in(List& list, const Tensor*) { return list.tensor_items(); }
+
 template <class T>
 Ref<List> list_of(TypePtr element, ListRef<T> items) {
   Ref<List> list = make_ref<List>(element);
   list->reserve(items.size());
-  for (const T& item : items) list->append(Value(item));
+  const auto to = items_in(*list, items.data());
+  for (const T& item : items) to.push_back(item);
   return list;
 }
 
+// Is it an int of 64 bits?
+bool is_whole(double v) { return v >= -0x1p63 && v < 0x1p63 && static_cast<double>(static_cast<int64_t>(v)) == v; }
+
 // Python compares an int with a float exactly, however large.
-bool equal_numbers(int64_t a, double b) {
-  return b >= -0x1p63 && b < 0x1p63 && b == std::trunc(b) && static_cast<int64_t>(b) == a;
-}
+bool equal_numbers(int64_t a, double b) { return is_whole(b) && static_cast<int64_t>(b) == a; }
 
 bool equal_numbers(const Value& a, const Value& b) {
   if (a.is_complex() || b.is_complex()) return a.to_complex() == b.to_complex();
@@ -80,49 +86,21 @@ bool equal_tuples(const Tuple& a, const Tuple& b) {
   return true;
 }
 
+size_t hash_text(const std::string& text) { return std::hash<std::string>()(text); }
+
 size_t hash_double(double v) {
-  if (v >= -0x1p63 && v < 0x1p63 && v == std::trunc(v)) return mix_hash(static_cast<size_t>(static_cast<int64_t>(v)));
+  if (is_whole(v)) return mix_hash(static_cast<size_t>(static_cast<int64_t>(v)));
   return mix_hash(std::bit_cast<uint64_t>(v));
 }
 
 }  // namespace
 
 std::string_view tag_name(Tag tag) {
-  switch (tag) {
-    case Tag::none:
-      return "None";
-    case Tag::boolean:
-      return "bool";
-    case Tag::integer:
-      return "int";
-    case Tag::real:
-      return "float";
-    case Tag::device:
-      return "Device";
-    case Tag::tensor:
-      return "Tensor";
-    case Tag::string:
-      return "str";
-    case Tag::complex:
-      return "complex";
-    case Tag::list:
-      return "list";
-    case Tag::dict:
-      return "dict";
-    case Tag::tuple:
-      return "tuple";
-    case Tag::object:
-      return "object";
-    case Tag::enum_:
-      return "enum";
-    case Tag::future:
-      return "Future";
-    case Tag::generator:
-      return "Generator";
-    case Tag::capsule:
-      return "Capsule";
-  }
-  return "unknown";
+  static constexpr char kPlain[][7] = {"None", "bool", "int", "float", "Device"};
+  static constexpr char kCounted[][10] = {"Tensor", "str",  "complex", "list",      "dict",   "tuple",
+                                          "object", "enum", "Future",  "Generator", "Capsule"};
+  if (tag < Tag::tensor) return kPlain[static_cast<size_t>(tag)];
+  return kCounted[static_cast<size_t>(tag) - static_cast<size_t>(Tag::tensor)];
 }
 
 Value::Value(Device v)
@@ -224,23 +202,37 @@ Capsule& Value::to_capsule() const {
 }
 
 TypePtr Value::type() const {
+  TypeKind kind = TypeKind::none;
   switch (tag_) {
     case Tag::none:
-      return none_type();
+      break;
     case Tag::boolean:
-      return bool_type();
+      kind = TypeKind::bool_;
+      break;
     case Tag::integer:
-      return int_type();
+      kind = TypeKind::int_;
+      break;
     case Tag::real:
-      return float_type();
+      kind = TypeKind::float_;
+      break;
     case Tag::device:
-      return device_type();
+      kind = TypeKind::device;
+      break;
     case Tag::tensor:
-      return tensor_type();
+      kind = TypeKind::tensor;
+      break;
     case Tag::string:
-      return string_type();
+      kind = TypeKind::string;
+      break;
     case Tag::complex:
-      return complex_type();
+      kind = TypeKind::complex;
+      break;
+    case Tag::generator:
+      kind = TypeKind::generator;
+      break;
+    case Tag::capsule:
+      kind = TypeKind::capsule;
+      break;
     case Tag::list:
       return list_type(to_list().element_type());
     case Tag::dict:
@@ -258,12 +250,8 @@ TypePtr Value::type() const {
       return to_enum().type;
     case Tag::future:
       return future_type(to_future().element_type());
-    case Tag::generator:
-      return generator_type();
-    case Tag::capsule:
-      return simple_type(TypeKind::capsule);
   }
-  fail_as(ErrorKind::internal, "value with an unknown tag");
+  return simple_type(kind);
 }
 
 bool Value::is_same(const Value& other) const {
@@ -309,9 +297,9 @@ size_t Value::hash() const {
     case Tag::device:
       return mix_hash(bits_ + 0x5000);
     case Tag::string:
-      return std::hash<std::string>()(to_string_ref());
+      return hash_text(to_string_ref());
     case Tag::enum_:
-      return std::hash<std::string>()(to_enum().name) ^ mix_hash(std::hash<std::string>()(to_enum().type->name()));
+      return hash_text(to_enum().name) ^ mix_hash(hash_text(to_enum().type->name()));
     case Tag::tuple: {
       size_t h = 0x345678;
       for (const Value& item : to_tuple().items) h = mix_hash(h ^ item.hash()) + 97531;
@@ -326,11 +314,13 @@ size_t Value::hash() const {
   }
 }
 
-Object::Object(TypePtr type) : type_(type) {
+static size_t count_slots(TypePtr type) {
   SCONCE_CHECK_AS(type, type && type->is(TypeKind::class_), "an object needs a class, got {}",
                   type ? type->to_string() : std::string("null"));
-  slots_.resize(type->class_info()->attributes.size());
+  return type->class_info()->attributes.size();
 }
+
+Object::Object(TypePtr type) : type_(type), slots_(count_slots(type)) {}
 
 void Object::set_slot(size_t i, Value v) {
   if (i >= slots_.size()) {
