@@ -14,7 +14,7 @@ import re
 
 from .. import cpp, formats
 from ..kinds import leaf
-from ..loops import pointwise, reductions
+from ..loops import conversions, pointwise, reductions
 from ..signature import declare, optional_tensors, signature, typed, written
 from . import functions, kernels, records, terms
 from .operators import includes
@@ -188,8 +188,8 @@ def _table(struct, function, rows):
 
 
 def _loops(families, selection):
-    out = [f"// Generated from {selection.origin} by opgen. Do not edit.", '#include "sconce/kernels/cpu/engine/reduce_loop.h"', "",
-           "namespace sconce {", ""]
+    out = [f"// Generated from {selection.origin} by opgen. Do not edit.", '#include "sconce/kernels/cpu/engine/reduce_loop.h"',
+           '#include "sconce/kernels/cpu/engine/tile.h"', '#include "sconce/lite/without/refuse.h"', "", "namespace sconce {", "", *conversions.tables(selection)]
     declared, tables = {}, []
     for f in families:
         for op in f.pointwise:

@@ -1,4 +1,4 @@
-// Without bfloat16: no conversions from and to it, no products and convolutions of it.
+// Without bfloat16: no products and convolutions of it.
 #include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/gemm/gemm_bf16.h"
 #include "sconce/lite/without/refuse.h"
@@ -7,13 +7,13 @@ namespace sconce {
 namespace lite {
 
 constexpr Refusal<DType::bfloat16> absent;
-[[gnu::used]] constinit const auto conversions_bfloat16 = refused_conversions<15>();
 
 }  // namespace lite
 
 SCONCE_AT_EACH_LEVEL(SCONCE_WEAK extern constinit const StorageTable<float> storage_bf16 = {lite::absent, lite::absent,
                                                                                             lite::absent, lite::absent,
-                                                                                            lite::absent, lite::absent};
+                                                                                            lite::absent};
+                     SCONCE_WEAK extern constinit const TapsTable<float> taps_bf16 = {lite::absent};
                      SCONCE_WEAK extern constinit const DepthwiseBf16Table depthwise_bf16 = {lite::absent};)
 
 SCONCE_WEAK extern constinit const ConvElement conv_of_bf16 = {lite::absent, lite::absent, lite::absent};

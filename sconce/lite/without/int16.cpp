@@ -1,8 +1,9 @@
-// Without int16: no conversions from and to it.
+// Without int16: no products of matrices of such integers.
+#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 #include "sconce/lite/without/refuse.h"
 
-namespace sconce::lite {
+namespace sconce {
 
-[[gnu::used]] constinit const auto conversions_int16 = refused_conversions<2>();
+SCONCE_AT_EACH_LEVEL(SCONCE_WEAK extern constinit const IntegerTable integers_16 = {lite::Refusal<DType::int16>()};)
 
-}  // namespace sconce::lite
+}  // namespace sconce

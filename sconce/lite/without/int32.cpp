@@ -1,8 +1,9 @@
-// Without int32: no conversions from and to it.
+// Without int32: no products of matrices of such integers.
+#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 #include "sconce/lite/without/refuse.h"
 
-namespace sconce::lite {
+namespace sconce {
 
-[[gnu::used]] constinit const auto conversions_int32 = refused_conversions<3>();
+SCONCE_AT_EACH_LEVEL(SCONCE_WEAK extern constinit const IntegerTable integers_32 = {lite::Refusal<DType::int32>()};)
 
-}  // namespace sconce::lite
+}  // namespace sconce

@@ -5,7 +5,7 @@
 namespace sconce {
 
 SCONCE_WEAK TileKernels::Convert limited_conversion(DType from, DType to) {
-  lite::refuse_conversion(static_cast<int>(from), static_cast<int>(to));
+  lite::refuse_conversion(is_limited(from) ? from : to);
 }
 
 }  // namespace sconce

@@ -6,9 +6,7 @@
 // stand here only if vector code does not call it itself.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <utility>
 
 #include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/engine/levels.h"
@@ -19,7 +17,7 @@ namespace lite {
 
 // Throw Error of kind not_implemented.
 [[noreturn]] void refuse_dtype(DType dtype);
-[[noreturn]] void refuse_conversion(int from, int to);
+[[noreturn]] void refuse_conversion(DType missing);
 
 template <DType dtype, class R, class... A>
 R refuse(A...) {
@@ -38,32 +36,10 @@ struct Refusal {
   }
 };
 
-// Numbers of the dtypes that TileKernels converts.
-inline constexpr int kConverted[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 15};
-
-}  // namespace lite
-
-// Of the same name as in simd/tile.cpp.
-SCONCE_AT_EACH_LEVEL(template <int to, int from>
-                     void convert_pair(void*, const void*, int64_t) { lite::refuse_conversion(from, to); })
-
-namespace lite {
-
-// Instances of all conversions from and to a dtype:
-// [[gnu::used]] constinit const auto conversions = refused_conversions<N>();
+// A conversion in which the dtype of this number takes part (opgen/loops/conversions.py).
 template <int number>
-constexpr auto refused_conversions() {
-  return []<size_t... i>(std::index_sequence<i...>) {
-    return std::array{
-        &v2::convert_pair<number, kConverted[i]>..., &v2::convert_pair<kConverted[i], number>...,
-#if SCONCE_CPU_LEVELS >= 2
-        &v3::convert_pair<number, kConverted[i]>..., &v3::convert_pair<kConverted[i], number>...,
-#endif
-#if SCONCE_CPU_LEVELS >= 3
-        &v4::convert_pair<number, kConverted[i]>..., &v4::convert_pair<kConverted[i], number>...,
-#endif
-    };
-  }(std::make_index_sequence<std::size(kConverted)>());
+void refuse_conversion(void*, const void*, int64_t) {
+  refuse_conversion(static_cast<DType>(number));
 }
 
 }  // namespace lite

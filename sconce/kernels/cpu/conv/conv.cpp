@@ -48,6 +48,14 @@ const DepthwiseTable<T>& depthwise_table(const MatrixKernels& kernels) {
     return *conv_kernels(kernels).depthwise_f64;
   }
 }
+template <class T>
+const TapsTable<T>& taps_table(GemmStorage storage, const MatrixKernels& kernels) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return *conv_kernels(kernels).taps_f32[static_cast<int>(storage)];
+  } else {
+    return *conv_kernels(kernels).taps_f64;
+  }
+}
 
 // Tiles that read elements of type T: float, double, or bfloat16 as bits.
 template <class T>
@@ -231,6 +239,7 @@ class PhaseWeights {
   PhaseWeights(const ConvShape& shape, const Phase& phase, DType dtype, const void* weight, const int64_t* strides,
                const MatrixKernels& kernels)
       : shape_(shape),
+        kernels_(kernels),
         tiles_(kernels),
         dtype_(dtype),
         weight_(static_cast<const char*>(weight)),
@@ -263,8 +272,8 @@ class PhaseWeights {
                              in_channels(), tap_runs(shape_, taps()).count, columns,
                              scratch.take<T>(taps() * in_channels() * tiles_.panel), to);
     } else {
-      tiles_.table.pack_taps(storage_of(dtype_), w, in_stride_, out_stride_, taps_.data(), taps(), in_channels(),
-                             columns, to);
+      taps_table<T>(storage_of(dtype_), kernels_)
+          .pack(w, in_stride_, out_stride_, taps_.data(), taps(), in_channels(), columns, to);
     }
   }
 
@@ -301,6 +310,7 @@ class PhaseWeights {
   const char* at(int64_t offset) const { return weight_ + offset * static_cast<int64_t>(item_size(dtype_)); }
 
   const ConvShape& shape_;
+  const MatrixKernels& kernels_;
   const Tiles<T> tiles_;
   const DType dtype_;
   const char* weight_;

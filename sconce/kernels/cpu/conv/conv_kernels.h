@@ -15,6 +15,8 @@ struct ConvKernels {
   const DepthwiseBf16Table* depthwise_bf16;
   const WinogradTable<float>* winograd_f32;
   const StripTable<float>* strip_f32;
+  const TapsTable<float>* taps_f32[3];  // by GemmStorage
+  const TapsTable<double>* taps_f64;
 };
 const ConvKernels& conv_kernels(const MatrixKernels& kernels);
 

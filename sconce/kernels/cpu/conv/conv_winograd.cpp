@@ -177,15 +177,16 @@ void winograd_pack_2(const ConvShape& shape, const float* weight, const int64_t*
   const int64_t in_channels = shape.in_channels, out_channels = shape.out_channels, panel = kernels.f32->panel;
   int64_t taps[9];
   for (int t = 0; t < 9; t++) taps[t] = t / 3 * strides[2] + t % 3 * strides[3];
+  const ConvKernels& own = conv_kernels(kernels);
   parallel_for(divide_up(out_channels, panel), grain_for(25 * in_channels * panel), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     auto* given = scratch.take<float>(9 * in_channels * panel);
     for (int64_t p = begin; p < end; p++) {
       const auto columns = static_cast<int>(std::min(panel, out_channels - p * panel));
-      kernels.f32->pack_taps(GemmStorage::native, weight + p * panel * strides[0], strides[1], strides[0], taps, 9,
-                             in_channels, columns, given);
-      conv_kernels(kernels).winograd_f32->kernels(given, in_channels * panel, packed + p * in_channels * panel,
-                                                  matrix_elements(shape, kernels));
+      own.taps_f32[0]->pack(weight + p * panel * strides[0], strides[1], strides[0], taps, 9, in_channels, columns,
+                            given);
+      own.winograd_f32->kernels(given, in_channels * panel, packed + p * in_channels * panel,
+                                matrix_elements(shape, kernels));
     }
   });
 }

@@ -14,7 +14,7 @@ TileKernels::Convert limited_conversion(DType from, DType to);
 inline TileKernels::Convert conversion(const TileKernels& tiles, DType from, DType to) {
   if (is_limited(from) || is_limited(to)) [[unlikely]]
     return limited_conversion(from, to);
-  return tiles.convert[static_cast<int>(from)][static_cast<int>(to)];
+  return tiles.conversions->between[static_cast<int>(from)][static_cast<int>(to)];
 }
 
 }  // namespace sconce

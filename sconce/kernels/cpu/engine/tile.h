@@ -9,12 +9,19 @@
 
 namespace sconce {
 
+// Of n elements, dense, not overlapping. Floats become integers towards zero, bools by "is not 0"; integers wrap around;
+// complex numbers lose their imaginary part.
+using Convert = void (*)(void* out, const void* in, int64_t n);
+
+// By DType number, [from][to]. Limited dtypes are not in it: call conversion (conversion.h). A table of its own: a small
+// library has one with the dtypes that were selected (opgen/loops/conversions.py).
+struct ConversionTable {
+  Convert between[16][16];
+};
+
 struct TileKernels {
-  // convert[from][to], by DType number: n elements, dense, not overlapping. Floats become integers towards zero, bools
-  // by "is not 0"; integers wrap around; complex numbers lose their imaginary part. Limited dtypes are not in it: call
-  // conversion (conversion.h).
-  using Convert = void (*)(void* out, const void* in, int64_t n);
-  Convert convert[16][16];
+  using Convert = sconce::Convert;
+  const ConversionTable* conversions;
 
   // The others move bits, so they are listed by element size: [0] 1 byte, [1] 2, [2] 4, [3] 8, [4] 16.
   using Gather = void (*)(void* out, const void* in, int64_t in_stride_bytes, int64_t n);
@@ -43,7 +50,7 @@ struct TileKernels {
   bool (*has_zero_i64)(const void* in, int64_t n);
 };
 
-SCONCE_AT_EACH_LEVEL(extern const TileKernels tile_kernels;)
+SCONCE_AT_EACH_LEVEL(extern const TileKernels tile_kernels; extern const ConversionTable conversions;)
 
 // The table for this machine (cpu_level).
 const TileKernels& tile_kernels();

@@ -17,7 +17,7 @@ uint16_t rounded_to_even(uint32_t u) {
 
 // Every length up to some blocks, with and without NaNs among the elements; what follows the end stays as it is.
 TEST(Tile, RoundsToBFloat16AtEveryLength) {
-  const auto convert = tile_kernels().convert[static_cast<int>(DType::float32)][static_cast<int>(DType::bfloat16)];
+  const auto convert = tile_kernels().conversions->between[static_cast<int>(DType::float32)][static_cast<int>(DType::bfloat16)];
   for (const uint32_t nan_every : {0u, 37u, 3u}) {
     for (int64_t n = 0; n <= 300; ++n) {
       std::vector<uint32_t> in(n);
@@ -40,8 +40,8 @@ TEST(Tile, KeepsEveryFloat16ThroughFloat32) {
   std::vector<uint16_t> in(65536), back(65536);
   for (uint32_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint16_t>(i);
   std::vector<float> wide(65536);
-  tile_kernels().convert[half][single](wide.data(), in.data(), 65536);
-  tile_kernels().convert[single][half](back.data(), wide.data(), 65536);
+  tile_kernels().conversions->between[half][single](wide.data(), in.data(), 65536);
+  tile_kernels().conversions->between[single][half](back.data(), wide.data(), 65536);
   for (uint32_t i = 0; i < in.size(); ++i) {
     if ((i & 0x7fff) > 0x7c00) {
       ASSERT_TRUE(wide[i] != wide[i]) << i;

@@ -333,7 +333,7 @@ void run(const GemmTable<T>& table, const Problem& problem, const Epilogue& epil
   });
 }
 
-void run_generic(const Problem& problem, const Epilogue& epilogue) {
+void generic_product(const Problem& problem, const Epilogue& epilogue) {
   const auto item_bytes = static_cast<int64_t>(item_size(problem.dtype));
   const int64_t rows = problem.batch * problem.m;
   const int64_t row_work = std::max<int64_t>(1, problem.n * std::max<int64_t>(problem.k, 1));
@@ -350,7 +350,7 @@ void run_generic(const Problem& problem, const Epilogue& epilogue) {
       b.data = offset(b.data, problem.strides.b);
       c.data = static_cast<char*>(c.data) + index * problem.strides.c * item_bytes;
       if (epilogue.residual) item_epilogue.residual = offset(epilogue.residual, problem.strides.residual);
-      gemm_generic(problem.dtype, problem.n, problem.k, a, b, c, item_epilogue, first, last);
+      gemm_generic(problem.dtype, {problem.n, problem.k, a, b, c, item_epilogue, first, last});
       if (epilogue.post) {
         epilogue.post(epilogue.post_context, static_cast<char*>(c.data) + first * c.row_stride * item_bytes,
                       c.row_stride, c.column_stride, epilogue.first_row + row, 0, last - first, problem.n);
@@ -486,13 +486,16 @@ bool run_at_once(const GemmTable<T>& table, const Problem& problem, const Epilog
 
 }  // namespace
 
-// Not templates: a library without float64 has others in their place.
+// Not templates: a library without such dtypes has others in their place.
 SCONCE_WEAK void gemm_parts::run_f64(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
   run(*kernels.f64, problem, epilogue);
 }
 SCONCE_WEAK bool gemm_parts::run_at_once_f64(const Problem& problem, const Epilogue& epilogue,
                                              const MatrixKernels& kernels, bool elsewhere) {
   return run_at_once(*kernels.f64, problem, epilogue, elsewhere);
+}
+SCONCE_WEAK void gemm_parts::run_generic(const Problem& problem, const Epilogue& epilogue) {
+  generic_product(problem, epilogue);
 }
 SCONCE_WEAK void gemm_parts::run_complex(const Problem& p, const Epilogue& epilogue, const MatrixKernels& kernels) {
   complex_product(p, epilogue, kernels);

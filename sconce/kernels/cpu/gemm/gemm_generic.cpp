@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sconce/base/error.h"
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
@@ -24,8 +25,8 @@ constexpr int64_t depth = 256;  // a packed panel has at most 128 KB: it stays i
 // b is packed into panels of `panel` columns and at most `depth` rows. The sum of one row of c stays in registers or
 // the first-level cache: the inner loop has a constant length, so compilers vectorise it.
 template <class T>
-void product(int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Epilogue& epilogue, int64_t first_row,
-             int64_t last_row) {
+void product(const RowsOfProduct& given) {
+  const auto& [n, k, a, b, c, epilogue, first_row, last_row] = given;
   auto at = [](const auto* data, int64_t row_stride, int64_t column_stride, int64_t i, int64_t j) -> const T& {
     return static_cast<const T*>(data)[i * row_stride + j * column_stride];
   };
@@ -67,33 +68,32 @@ void product(int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const
 
 }  // namespace
 
-void gemm_generic(DType dtype, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Epilogue& epilogue,
-                  int64_t first_row, int64_t last_row) {
-  auto run = [&]<class T>(T) { product<T>(n, k, a, b, c, epilogue, first_row, last_row); };
-  auto integers = [&](int size) {
-    constexpr const IntegerTable* tables[] = {
-        &v2::integers, SCONCE_FROM_LEVEL_3(&v3::integers, ) SCONCE_FROM_LEVEL_4(&v4::integers, )};
+SCONCE_WEAK void gemm_parts::product_of_complex(DType dtype, const RowsOfProduct& rows) {
+  dtype == DType::complex64 ? product<Complex<float>>(rows) : product<Complex<double>>(rows);
+}
+
+void gemm_generic(DType dtype, const RowsOfProduct& rows) {
+  const auto integers = [&](const IntegerTable& table) {
+    const auto& [n, k, a, b, c, epilogue, first_row, last_row] = rows;
     Scratch scratch;
     const int64_t work_bytes = integer_work_bytes / integer_depth * std::min(integer_depth, k);
-    tables[cpu_level() - 2]->rows[size]({first_row, last_row, n, k, a.data, a.row_stride, a.column_stride, b.data,
-                                         b.row_stride, b.column_stride, c.data, c.row_stride, c.column_stride,
-                                         epilogue.bias, epilogue.residual, epilogue.residual_stride,
-                                         epilogue.accumulate, scratch.take_bytes(work_bytes)});
+    table.rows({first_row, last_row, n, k, a.data, a.row_stride, a.column_stride, b.data, b.row_stride, b.column_stride,
+                c.data, c.row_stride, c.column_stride, epilogue.bias, epilogue.residual, epilogue.residual_stride,
+                epilogue.accumulate, scratch.take_bytes(work_bytes)});
   };
   switch (dtype) {
     case DType::uint8:
     case DType::int8:
-      return integers(0);
+      return integers(at_cpu_level(SCONCE_OF_EACH_LEVEL(integers_8)));
     case DType::int16:
-      return integers(1);
+      return integers(at_cpu_level(SCONCE_OF_EACH_LEVEL(integers_16)));
     case DType::int32:
-      return integers(2);
+      return integers(at_cpu_level(SCONCE_OF_EACH_LEVEL(integers_32)));
     case DType::int64:
-      return integers(3);
+      return integers(at_cpu_level(SCONCE_OF_EACH_LEVEL(integers_64)));
     case DType::complex64:
-      return run(Complex<float>{});
     case DType::complex128:
-      return run(Complex<double>{});
+      return gemm_parts::product_of_complex(dtype, rows);
     default:
       fail("matmul: dtype {} has no matrix product", dtype_name(dtype));
   }

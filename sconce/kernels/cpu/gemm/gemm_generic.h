@@ -5,8 +5,20 @@
 
 namespace sconce {
 
-// One item of gemm(); arguments are checked. rows [first_row, last_row) of c only.
-void gemm_generic(DType dtype, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Epilogue& epilogue,
-                  int64_t first_row, int64_t last_row);
+// One item of gemm(); arguments are checked.
+struct RowsOfProduct {
+  int64_t n, k;
+  ConstMatrix a, b;
+  Matrix c;
+  const Epilogue& epilogue;
+  int64_t first_row, last_row;  // of c
+};
+void gemm_generic(DType dtype, const RowsOfProduct& rows);
+
+namespace gemm_parts {
+
+void product_of_complex(DType dtype, const RowsOfProduct& rows);
+
+}  // namespace gemm_parts
 
 }  // namespace sconce

@@ -89,9 +89,10 @@ struct Problem {
   SumOrder order;  // not automatic
 };
 
-// Products of float64 and of complex numbers, by the drivers for all.
+// Products of float64, by the drivers for all, of integers, and of complex numbers.
 void run_f64(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels);
 bool run_at_once_f64(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels, bool elsewhere);
+void run_generic(const Problem& problem, const Epilogue& epilogue);
 void run_complex(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels);
 
 struct Operands {

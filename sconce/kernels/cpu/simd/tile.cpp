@@ -1,6 +1,7 @@
 // The kernels of tensor/tile.h. Conversions are plain loops of a constant length, which the compiler vectorises.
 #include "sconce/kernels/cpu/engine/tile.h"
 
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/simd/vec.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
@@ -588,8 +589,7 @@ bool has_zero(const void* in, int64_t n) {
 
 }  // namespace
 
-// A function for each pair of dtypes by number, under a name: a small library that was built without a dtype has others
-// in their place (sconce/lite/without).
+// A function for each pair of dtypes by number, under a name, by which the table of a small library names it.
 template <int to, int from>
 void convert_pair(void* __restrict out, const void* __restrict in, int64_t n) {
   convert_for<typename ElementOf<to>::Type, typename ElementOf<from>::Type>()(out, in, n);
@@ -613,23 +613,25 @@ void convert_pair(void* __restrict out, const void* __restrict in, int64_t n) {
    nullptr,                   \
    convert_pair<15, S>}
 
+SCONCE_WEAK extern constinit const ConversionTable conversions = {{SCONCE_CONVERT_ROW(0),
+                                                                   SCONCE_CONVERT_ROW(1),
+                                                                   SCONCE_CONVERT_ROW(2),
+                                                                   SCONCE_CONVERT_ROW(3),
+                                                                   SCONCE_CONVERT_ROW(4),
+                                                                   SCONCE_CONVERT_ROW(5),
+                                                                   SCONCE_CONVERT_ROW(6),
+                                                                   SCONCE_CONVERT_ROW(7),
+                                                                   {},
+                                                                   SCONCE_CONVERT_ROW(9),
+                                                                   SCONCE_CONVERT_ROW(10),
+                                                                   SCONCE_CONVERT_ROW(11),
+                                                                   {},
+                                                                   {},
+                                                                   {},
+                                                                   SCONCE_CONVERT_ROW(15)}};
+
 extern const TileKernels tile_kernels = {
-    {SCONCE_CONVERT_ROW(0),
-     SCONCE_CONVERT_ROW(1),
-     SCONCE_CONVERT_ROW(2),
-     SCONCE_CONVERT_ROW(3),
-     SCONCE_CONVERT_ROW(4),
-     SCONCE_CONVERT_ROW(5),
-     SCONCE_CONVERT_ROW(6),
-     SCONCE_CONVERT_ROW(7),
-     {},
-     SCONCE_CONVERT_ROW(9),
-     SCONCE_CONVERT_ROW(10),
-     SCONCE_CONVERT_ROW(11),
-     {},
-     {},
-     {},
-     SCONCE_CONVERT_ROW(15)},
+    &conversions,
     {gather<uint8_t>, gather<uint16_t>, gather<uint32_t>, gather<uint64_t>, gather<Wide>},
     {scatter<uint8_t>, scatter<uint16_t>, scatter<uint32_t>, scatter<uint64_t>, scatter<Wide>},
     {transpose<uint8_t, Bytes16>, transpose<uint16_t, Words8>, transpose<uint32_t, Doubles4>,

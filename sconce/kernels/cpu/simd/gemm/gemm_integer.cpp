@@ -1,5 +1,6 @@
 // Products of integers, which wrap around: numbers of up to 32 bits are multiplied and summed in 32, others in 64 bits,
 // and the low bits are kept.
+#include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_vector.h"
 
@@ -88,7 +89,9 @@ void integer_rows(const IntegerArgs& args) {
 
 }  // namespace
 
-constinit const IntegerTable integers = {integer_rows<uint32_t, uint8_t>, integer_rows<uint32_t, uint16_t>,
-                                         integer_rows<uint32_t, uint32_t>, integer_rows<uint64_t, uint64_t>};
+SCONCE_WEAK extern constinit const IntegerTable integers_8 = {integer_rows<uint32_t, uint8_t>};
+SCONCE_WEAK extern constinit const IntegerTable integers_16 = {integer_rows<uint32_t, uint16_t>};
+SCONCE_WEAK extern constinit const IntegerTable integers_32 = {integer_rows<uint32_t, uint32_t>};
+SCONCE_WEAK extern constinit const IntegerTable integers_64 = {integer_rows<uint64_t, uint64_t>};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

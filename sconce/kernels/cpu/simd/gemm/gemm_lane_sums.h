@@ -441,6 +441,28 @@ GEMM_INLINE void axpy_step(const T* a, int64_t a_stride, int64_t a_step, const S
   }
 }
 
+// A row of a block of columns, of which the sums of lane s are at sums + s * pitch: sums of no products, and results. A
+// dot adds zeros to the lanes from `ragged` on. One of each for all numbers of rows.
+template <class T>
+GEMM_OUTLINE void clear_lanes(T* sums, int64_t pitch, int64_t padded) {
+  for (int s = 0; s < lanes<T>; s++) {
+    for (int64_t j = 0; j < padded; j += lanes<T>) store(sums + s * pitch + j, Vec<T>{});
+  }
+}
+template <class T>
+GEMM_OUTLINE void finish_lanes(T* sums, int64_t pitch, int64_t columns, int ragged, const SumsOutput<T>& out) {
+  constexpr int n = lanes<T>;
+  for (int64_t j = 0; j < columns; j += n) {
+    Vec<T> parts[n];
+    GEMM_UNROLL for (int l = 0; l < n; l++) {
+      parts[l] = load(sums + l * pitch + j);
+      if (l >= ragged) parts[l] += Vec<T>{};
+    }
+    store(sums + j, sum_vectors<T>(parts));
+  }
+  finish_sums(sums, columns, out);
+}
+
 // The sums of a block of columns stay in the first-level cache while b streams by, four of its rows at once.
 template <class T, class Stored, int Rows>
 void stream_rows_of(const StreamArgs<T>& args) {
@@ -451,11 +473,7 @@ void stream_rows_of(const StreamArgs<T>& args) {
   for (int64_t j0 = 0; j0 < args.columns; j0 += block) {
     const int64_t columns = args.columns - j0 < block ? args.columns - j0 : block;
     const int64_t padded = (columns + n - 1) / n * n;
-    for (int i = 0; i < Rows; i++) {
-      for (int s = 0; s < n; s++) {
-        for (int64_t j = 0; j < padded; j += n) store(&sums[i][s][j], Vec<T>{});
-      }
-    }
+    for (int i = 0; i < Rows; i++) clear_lanes(sums[i][0], block, padded);
     const Stored* b = static_cast<const Stored*>(args.b) + j0;
     int64_t p = 0;
     for (; p + depth * n <= args.k; p += depth * n) {
@@ -469,18 +487,8 @@ void stream_rows_of(const StreamArgs<T>& args) {
       axpy_step<T, Stored, Rows, 1>(args.a + p, args.a_stride, 0, b + p * args.b_stride, 0, columns, sums[0][s],
                                     n * block);
     }
-    const bool ragged = args.k % n != 0;  // s is the first lane that a dot would add zeros to
-    for (int i = 0; i < Rows; i++) {
-      for (int64_t j = 0; j < columns; j += n) {
-        Vec<T> parts[n];
-        GEMM_UNROLL for (int l = 0; l < n; l++) {
-          parts[l] = load(&sums[i][l][j]);
-          if (ragged && l >= s) parts[l] += Vec<T>{};
-        }
-        store(&sums[i][0][j], sum_vectors<T>(parts));
-      }
-      finish_sums(sums[i][0], columns, row_output(args.output, i, j0));
-    }
+    const int ragged = args.k % n != 0 ? s : n;
+    for (int i = 0; i < Rows; i++) finish_lanes(sums[i][0], block, columns, ragged, row_output(args.output, i, j0));
   }
 }
 

@@ -66,8 +66,7 @@ constexpr GemmTable<T> make_gemm_table(const StorageTable<T>* native, const Stor
 
 template <class T, class Stored>
 constexpr StorageTable<T> make_storage_table() {
-  return {pack_panel<T, Stored>, pack_taps<T, Stored>, copy_rows<T, Stored>,
-          store_rows<T, Stored>, dot<T, Stored>,       stream<T, Stored>};
+  return {pack_panel<T, Stored>, copy_rows<T, Stored>, store_rows<T, Stored>, dot<T, Stored>, stream<T, Stored>};
 }
 
 template <class T>

@@ -156,10 +156,6 @@ template <class T>
 struct StorageTable {
   // Packs b[k][columns] (element strides) into out[k][panel]; columns from `columns` to panel are zero.
   void (*pack_panel)(const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns, T* out);
-  // Packs weights of a convolution into out[taps][in_channels][panel]: element [t][i][j] is
-  // w[i * in_stride + j * out_stride + tap_offsets[t]] for j < columns, else zero.
-  void (*pack_taps)(const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
-                    int64_t in_channels, int columns, T* out);
   // out[i * out_stride + p] = a[i * row_stride + p * column_stride]. Any strides.
   void (*copy_rows)(const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k, T* out,
                     int64_t out_stride);
@@ -189,10 +185,6 @@ struct GemmTable {
                   T* out) const {
     of(storage).pack_panel(b, row_stride, column_stride, k, columns, out);
   }
-  void pack_taps(GemmStorage storage, const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets,
-                 int64_t taps, int64_t in_channels, int columns, T* out) const {
-    of(storage).pack_taps(w, in_stride, out_stride, tap_offsets, taps, in_channels, columns, out);
-  }
   void copy_rows(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
                  T* out, int64_t out_stride) const {
     of(storage).copy_rows(a, row_stride, column_stride, rows, k, out, out_stride);
@@ -203,6 +195,15 @@ struct GemmTable {
   }
   void dot(const DotArgs<T>& args) const { of(args.many_storage).dot(args); }
   void stream(const StreamArgs<T>& args) const { of(args.b_storage).stream(args); }
+};
+
+// For numbers of one storage.
+template <class T>
+struct TapsTable {
+  // Packs weights of a convolution into out[taps][in_channels][panel]: element [t][i][j] is
+  // w[i * in_stride + j * out_stride + tap_offsets[t]] for j < columns, else zero.
+  void (*pack)(const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
+               int64_t in_channels, int columns, T* out);
 };
 
 template <class T>
@@ -250,7 +251,7 @@ struct IntegerArgs {
 constexpr int64_t integer_depth = 256, integer_work_bytes = integer_depth * 128;
 
 struct IntegerTable {
-  void (*rows[4])(const IntegerArgs& args);  // for integers of 1, 2, 4 and 8 bytes
+  void (*rows)(const IntegerArgs& args);
 };
 
 // Where a Winograd tile of m x m pixels goes. Pointers to the first channel of each pixel, row by row; null for pixels
@@ -289,13 +290,15 @@ struct WinogradGradientTable {
                            int64_t out_step);
 };
 
-// Those of double and of 16-bit floats are weak (engine/weak.h).
+// Those of double, of 16-bit floats and of integers are weak (base/weak.h).
 SCONCE_AT_EACH_LEVEL(extern const GemmTable<float> gemm_f32; extern const OuterTable<float> outer_f32;
                      extern const StorageTable<float> storage_f32; extern const DepthwiseTable<float> depthwise_f32;
                      extern const DepthwiseGradientTable<float> depthwise_gradient_f32;
                      extern const WinogradTable<float> winograd_f32;
                      extern const WinogradGradientTable<float> winograd_gradient_f32;
-                     extern const IntegerTable integers; extern const GemmTable<double> gemm_f64;
+                     extern const TapsTable<float> taps_f32, taps_bf16, taps_f16;
+                     extern const IntegerTable integers_8, integers_16, integers_32, integers_64;
+                     extern const GemmTable<double> gemm_f64; extern const TapsTable<double> taps_f64;
                      extern const OuterTable<double> outer_f64; extern const StorageTable<double> storage_f64;
                      extern const DepthwiseTable<double> depthwise_f64;
                      extern const DepthwiseGradientTable<double> depthwise_gradient_f64;
