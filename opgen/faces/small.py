@@ -39,14 +39,24 @@ def files(families):
         yield f"sconce/small/{family.name}.cpp", "small", _source(family)
 
 
+# Operators whose glue gives way to that of sconce/lite/without, where a library has no formats.
+_REPLACED = ("linear",)
+
+
 def _source(family):
-    glue = [line for op in family.operators for line in kernels.function(op, family)]
-    out = [banner(family.name)] + includes(family, glue) + ['#include "sconce/dispatch/direct.h"']
+    glue = [line for op in family.operators for line in _replaceable(op, kernels.function(op, family))]
+    out = [banner(family.name)] + includes(family, glue) + ['#include "sconce/base/weak.h"', '#include "sconce/dispatch/direct.h"']
     out += ["\nnamespace sconce {\n", f"namespace {family.name}_kernels {{\n", *_declared(family), *glue,
             f"}}  // namespace {family.name}_kernels\n"]
     out += [line for op in family.operators for line in _function(op, family)]
     out.append("}  // namespace sconce\n")
     return "\n".join(out)
+
+
+def _replaceable(op, lines):
+    if op.cpp_name not in _REPLACED:
+        return lines
+    return [f"SCONCE_WEAK {line}" if f" {op.cpp_name}(KeySet" in line else line for line in lines]
 
 
 def _declared(family):

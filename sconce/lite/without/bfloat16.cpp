@@ -11,8 +11,8 @@ constexpr Refusal<DType::bfloat16> absent;
 }  // namespace lite
 
 SCONCE_AT_EACH_LEVEL(SCONCE_WEAK extern constinit const StorageTable<float> storage_bf16 = {lite::absent, lite::absent,
-                                                                                            lite::absent, lite::absent,
-                                                                                            lite::absent};
+                                                                                            lite::absent, lite::absent};
+                     SCONCE_WEAK extern constinit const StreamTable<float> stream_bf16 = {lite::absent};
                      SCONCE_WEAK extern constinit const TapsTable<float> taps_bf16 = {lite::absent};
                      SCONCE_WEAK extern constinit const DepthwiseBf16Table depthwise_bf16 = {lite::absent};)
 

@@ -10,8 +10,8 @@ constexpr Refusal<DType::float16> absent;
 }  // namespace lite
 
 SCONCE_AT_EACH_LEVEL(SCONCE_WEAK extern constinit const StorageTable<float> storage_f16 = {lite::absent, lite::absent,
-                                                                                           lite::absent, lite::absent,
-                                                                                           lite::absent};
+                                                                                           lite::absent, lite::absent};
+                     SCONCE_WEAK extern constinit const StreamTable<float> stream_f16 = {lite::absent};
                      SCONCE_WEAK extern constinit const TapsTable<float> taps_f16 = {lite::absent};)
 
 }  // namespace sconce

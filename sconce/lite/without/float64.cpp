@@ -22,7 +22,6 @@ constexpr GemmTable<double> no_products(const StorageTable<double>* stored) {
     for (auto& tile : row) tile = absent;
   }
   table.add_parts = absent;
-  table.fold = absent;
   table.stored[0] = stored;
   return table;
 }
@@ -39,7 +38,8 @@ constexpr OuterTable<double> no_outer_products() {
 
 SCONCE_AT_EACH_LEVEL(
     SCONCE_WEAK extern constinit const StorageTable<double> storage_f64 = {lite::absent, lite::absent, lite::absent,
-                                                                           lite::absent, lite::absent};
+                                                                           lite::absent};
+    SCONCE_WEAK extern constinit const LaneTable<double> lanes_f64 = {lite::absent, nullptr, {}};
     SCONCE_WEAK extern constinit const TapsTable<double> taps_f64 = {lite::absent};
     SCONCE_WEAK extern constinit const GemmTable<double> gemm_f64 = lite::no_products(&storage_f64);
     SCONCE_WEAK extern constinit const OuterTable<double> outer_f64 = lite::no_outer_products();

@@ -240,13 +240,42 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
 template <class T>
 void run_share(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   if (rows.size() <= 0 || columns.size() <= 0) return;
-  switch (plan.path) {
-    case Path::in_place:
-      return run_in_place(plan, operands, rows, columns);
-    case Path::blocked:
-      return run_blocked(plan, operands, rows, columns);
-    default:
-      return run_by_lanes(plan, operands, rows, columns);
+  plan.path == Path::blocked ? run_blocked(plan, operands, rows, columns)
+                             : plan.driver.run(plan, operands, rows, columns);
+}
+
+template <class T>
+void run_unblocked(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
+  plan.path == Path::in_place ? run_in_place(plan, operands, rows, columns)
+                              : run_by_lanes(plan, operands, rows, columns);
+}
+
+constexpr Driver<float> drivers_f32[] = {
+    {run_unblocked<float>, &v2::lanes_f32},
+#if SCONCE_CPU_LEVELS >= 2
+    {run_unblocked<float>, &v3::lanes_f32},
+#endif
+#if SCONCE_CPU_LEVELS >= 3
+    {run_unblocked<float>, &v4::lanes_f32},
+#endif
+};
+constexpr Driver<double> drivers_f64[] = {
+    {run_unblocked<double>, &v2::lanes_f64},
+#if SCONCE_CPU_LEVELS >= 2
+    {run_unblocked<double>, &v3::lanes_f64},
+#endif
+#if SCONCE_CPU_LEVELS >= 3
+    {run_unblocked<double>, &v4::lanes_f64},
+#endif
+};
+constexpr Driver<float> driver_along_k = {run_dots<float>, nullptr};
+
+template <class T>
+const Driver<T>& driver_of(const MatrixKernels& kernels) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return drivers_f32[kernels.level - kLowestCpuLevel];
+  } else {
+    return drivers_f64[kernels.level - kLowestCpuLevel];
   }
 }
 
@@ -298,7 +327,7 @@ GemmStorage storage_of(DType dtype) {
 }
 
 template <class T>
-void run(const GemmTable<T>& table, const Problem& problem, const Epilogue& epilogue) {
+void run(const GemmTable<T>& table, const Driver<T>& driver, const Problem& problem, const Epilogue& epilogue) {
   Plan<T> plan{table,
                storage_of(problem.dtype),
                problem.m,
@@ -312,7 +341,8 @@ void run(const GemmTable<T>& table, const Problem& problem, const Epilogue& epil
                problem.c.column_stride,
                static_cast<const T*>(problem.packed),
                epilogue,
-               problem.order};
+               problem.order,
+               driver};
   plan.decide();
   auto item = [&](int64_t index) {
     const BatchStrides& strides = problem.strides;
@@ -380,8 +410,8 @@ void complex_product(const Problem& p, const Epilogue& epilogue, const MatrixKer
 
 // Small products without an epilogue need no plan. Whether this was one.
 template <class T>
-bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
-  if (p.m > 16 || p.n > table.lanes || p.k > 64 || p.packed || !table.small) return false;
+bool run_small(const GemmTable<T>& table, const LaneTable<T>& lanes, const Problem& p, const Epilogue& epilogue) {
+  if (p.m > 16 || p.n > table.lanes || p.k > 64 || p.packed || !lanes.small) return false;
   if (p.b.column_stride != 1 || p.c.column_stride != 1 || p.order == SumOrder::by_lanes) return false;
   if (epilogue.accumulate || epilogue.bias || epilogue.row_bias || epilogue.scale || epilogue.residual || epilogue.post)
     return false;
@@ -390,7 +420,7 @@ bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epil
   const auto* b = static_cast<const T*>(p.b.data);
   auto* c = static_cast<T*>(p.c.data);
   auto run = [&](int64_t begin, int64_t end) {
-    table.small({end - begin, p.m, p.n, p.k, a + begin * p.strides.a, p.a.row_stride, p.a.column_stride, p.strides.a,
+    lanes.small({end - begin, p.m, p.n, p.k, a + begin * p.strides.a, p.a.row_stride, p.a.column_stride, p.strides.a,
                  b + begin * p.strides.b, p.b.row_stride, p.strides.b, c + begin * p.strides.c, p.c.row_stride,
                  p.strides.c});
   };
@@ -402,50 +432,55 @@ bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epil
   return true;
 }
 
-// A tile of rows times a packed b, or a few times a b that is contiguous along k, without a plan: too little for a
-// second thread. Whether this was one.
+// Few and small rows, whose columns lie side by side: too little for a second thread.
+bool fits_one_tile(const Problem& p, const Epilogue& epilogue, int64_t rows) {
+  return p.m <= rows && p.batch == 1 && p.m * p.n * p.k < 2 * work_per_thread && p.a.column_stride == 1 &&
+         p.c.column_stride == 1 && !epilogue.post && (p.m <= 4 || p.k <= 512);
+}
+
+// A few rows times a b that is contiguous along k, without a plan. Whether this was one.
 template <class T>
-bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
-  const bool by_lanes = p.order == SumOrder::by_lanes;
-  if (p.m > (by_lanes ? few_rows : table.tile_rows) || p.batch != 1 || p.m * p.n * p.k >= 2 * work_per_thread)
+bool run_one_dot(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
+  if (p.order != SumOrder::by_lanes || p.packed || p.b.row_stride != 1 || !fits_one_tile(p, epilogue, few_rows))
     return false;
-  if (p.a.column_stride != 1 || p.c.column_stride != 1 || epilogue.post || (p.m > 4 && p.k > 512)) return false;
-  if (!p.packed && (!by_lanes || p.b.row_stride != 1)) return false;
+  const bool by_rows = epilogue.row_bias != nullptr;
+  DotArgs<T> args{};
+  args.few_count = p.m;
+  args.many_count = p.n;
+  args.k = p.k;
+  args.few = static_cast<const T*>(p.a.data);
+  args.few_stride = p.a.row_stride;
+  args.many = p.b.data;
+  args.many_stride = p.b.column_stride;
+  args.c = static_cast<T*>(p.c.data);
+  args.c_few = p.c.row_stride;
+  args.c_many = 1;
+  args.bias = static_cast<const T*>(by_rows ? epilogue.row_bias : epilogue.bias);
+  args.bias_few = by_rows;
+  args.bias_many = !by_rows;
+  args.scale = static_cast<const T*>(epilogue.scale);
+  args.shift = static_cast<const T*>(epilogue.shift);
+  args.scale_many = 1;
+  args.residual = static_cast<const T*>(epilogue.residual);
+  args.residual_few = epilogue.residual_stride;
+  args.residual_many = 1;
+  args.lo = static_cast<T>(epilogue.lo);
+  args.hi = static_cast<T>(epilogue.hi);
+  args.clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
+  args.accumulate = epilogue.accumulate;
+  table.dot(args);
+  return true;
+}
+
+// A tile of rows times a packed b, without a plan. Whether this was one.
+template <class T>
+bool run_one_tile(const GemmTable<T>& table, const LaneTable<T>& lanes, const Problem& p, const Epilogue& epilogue) {
+  const bool by_lanes = p.order == SumOrder::by_lanes;
+  if (!p.packed || !fits_one_tile(p, epilogue, by_lanes ? few_rows : table.tile_rows)) return false;
   const auto* a = static_cast<const T*>(p.a.data);
   const auto* bias = static_cast<const T*>(epilogue.bias);
   const auto* residual = static_cast<const T*>(epilogue.residual);
   const auto *scale = static_cast<const T*>(epilogue.scale), *shift = static_cast<const T*>(epilogue.shift);
-  const auto lo = static_cast<T>(epilogue.lo), hi = static_cast<T>(epilogue.hi);
-  const bool clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
-  if (!p.packed) {
-    const bool by_rows = epilogue.row_bias != nullptr;
-    table.dot({p.m,
-               p.n,
-               p.k,
-               a,
-               p.a.row_stride,
-               p.b.data,
-               p.b.column_stride,
-               GemmStorage::native,
-               static_cast<T*>(p.c.data),
-               p.c.row_stride,
-               1,
-               by_rows ? static_cast<const T*>(epilogue.row_bias) : bias,
-               by_rows,
-               !by_rows,
-               scale,
-               shift,
-               0,
-               1,
-               residual,
-               epilogue.residual_stride,
-               1,
-               lo,
-               hi,
-               clamp,
-               epilogue.accumulate});
-    return true;
-  }
   const auto rows = static_cast<int>(p.m);
   const auto* b = static_cast<const T*>(p.packed);
   TileOutput<T> out{};
@@ -457,12 +492,12 @@ bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& e
   out.shift = shift;
   out.residual = residual;
   out.residual_stride = epilogue.residual_stride;
-  out.lo = lo;
-  out.hi = hi;
-  out.clamp = clamp;
+  out.lo = static_cast<T>(epilogue.lo);
+  out.hi = static_cast<T>(epilogue.hi);
+  out.clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
   out.accumulate = epilogue.accumulate;
   if (by_lanes) {
-    table.fold({rows, p.k, p.n, a, p.a.row_stride, b, table.panel, table.panel * p.k, out});
+    lanes.fold({rows, p.k, p.n, a, p.a.row_stride, b, table.panel, table.panel * p.k, out});
     return true;
   }
   const T* pointers[8];
@@ -480,19 +515,22 @@ bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& e
 }
 
 template <class T>
-bool run_at_once(const GemmTable<T>& table, const Problem& problem, const Epilogue& epilogue, bool elsewhere) {
-  return (!elsewhere && run_one_tile(table, problem, epilogue)) || run_small(table, problem, epilogue);
+bool run_at_once(const GemmTable<T>& table, const Driver<T>& driver, const Problem& problem, const Epilogue& epilogue,
+                 bool elsewhere) {
+  if (!elsewhere && (run_one_dot(table, problem, epilogue) || run_one_tile(table, *driver.lanes, problem, epilogue)))
+    return true;
+  return run_small(table, *driver.lanes, problem, epilogue);
 }
 
 }  // namespace
 
 // Not templates: a library without such dtypes has others in their place.
 SCONCE_WEAK void gemm_parts::run_f64(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
-  run(*kernels.f64, problem, epilogue);
+  run(*kernels.f64, driver_of<double>(kernels), problem, epilogue);
 }
 SCONCE_WEAK bool gemm_parts::run_at_once_f64(const Problem& problem, const Epilogue& epilogue,
                                              const MatrixKernels& kernels, bool elsewhere) {
-  return run_at_once(*kernels.f64, problem, epilogue, elsewhere);
+  return run_at_once(*kernels.f64, driver_of<double>(kernels), problem, epilogue, elsewhere);
 }
 SCONCE_WEAK void gemm_parts::run_generic(const Problem& problem, const Epilogue& epilogue) {
   generic_product(problem, epilogue);
@@ -503,13 +541,21 @@ SCONCE_WEAK void gemm_parts::run_complex(const Problem& p, const Epilogue& epilo
 
 namespace {
 
-void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
+void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels,
+                  const Driver<float>& driver) {
   if (problem.dtype == DType::float64) return run_f64(problem, epilogue, kernels);
   if (problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0) {
     return gemm_bf16(problem.batch, problem.m, problem.n, problem.k, problem.a, problem.b, problem.c, problem.packed,
                      problem.strides, epilogue, problem.order, kernels);
   }
-  run(*kernels.f32, problem, epilogue);
+  run(*kernels.f32, driver, problem, epilogue);
+}
+
+// Integers and complex numbers.
+void run_others(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  if (is_complex(problem.dtype) && complex_product_pays(problem.m, problem.n, problem.k))
+    return run_complex(problem, epilogue, kernels);
+  run_generic(problem, epilogue);
 }
 
 void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
@@ -527,11 +573,11 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   if (!is_floating(dtype)) {
     SCONCE_CHECK(epilogue.lo == -infinity && epilogue.hi == infinity,
                  "matmul: only floating point results can be clamped, got {}", dtype_name(dtype));
-    if (is_complex(dtype) && complex_product_pays(m, n, k)) return run_complex(problem, epilogue, kernels);
-    return run_generic(problem, epilogue);
+    return run_others(problem, epilogue, kernels);
   }
   const bool elsewhere = uses_onednn() && batch == 1 && !packed;
-  if (dtype == DType::float32 && run_at_once(*kernels.f32, problem, epilogue, elsewhere)) return;
+  if (dtype == DType::float32 && run_at_once(*kernels.f32, driver_of<float>(kernels), problem, epilogue, elsewhere))
+    return;
   if (dtype == DType::float64 && run_at_once_f64(problem, epilogue, kernels, elsewhere)) return;
   if (elsewhere && onednn_gemm(dtype, m, n, k, a, b, c, epilogue)) return;
   // A batch that shares b and lies row after row is one product, if its sums are formed in the same order.
@@ -550,9 +596,9 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
     const ConstMatrix new_a{b.data, b.column_stride, b.row_stride}, new_b{a.data, a.column_stride, a.row_stride};
     const Matrix new_c{c.data, c.column_stride, c.row_stride};
     return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}, order},
-                        epilogue, kernels);
+                        epilogue, kernels, driver_of<float>(kernels));
   }
-  run_floating(problem, epilogue, kernels);
+  run_floating(problem, epilogue, kernels, driver_of<float>(kernels));
 }
 
 }  // namespace
@@ -587,6 +633,17 @@ SumOrder decided(SumOrder order, int64_t m, int64_t n, int64_t k) {
 void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
           const Epilogue& epilogue, const MatrixKernels& kernels, SumOrder order) {
   dispatch({dtype, 1, m, n, k, a, b, c, nullptr, no_strides, decided(order, m, n, k)}, epilogue, kernels);
+}
+
+void gemm_along_k(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
+                  const Epilogue& epilogue) {
+  const MatrixKernels& kernels = matrix_kernels();
+  const Problem problem{dtype, 1, m, n, k, a, b, c, nullptr, no_strides, sum_order(m, n, k)};
+  SCONCE_CHECK(dtype != DType::bool_, "matmul: dtype bool has no matrix product");
+  if (m == 0 || n == 0) return;
+  if (!is_floating(dtype)) return run_others(problem, epilogue, kernels);
+  if (dtype != DType::float32 || !run_one_dot(*kernels.f32, problem, epilogue))
+    run_floating(problem, epilogue, kernels, driver_along_k);
 }
 
 void gemm_batched(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,

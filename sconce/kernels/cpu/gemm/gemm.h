@@ -89,6 +89,10 @@ SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a
                      const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels(),
                      SumOrder order = SumOrder::automatic);
 
+// The same, of the same bits, for a b that is contiguous along k and a new c that is contiguous along n.
+void gemm_along_k(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
+                  const Epilogue& epilogue);
+
 // Whether c, contiguous along n, may be the memory of the residual, of the same strides: where a product of float32 or
 // float64 is summed in one go, each element is written once, behind the read of its residual.
 SCONCE_API bool may_overwrite_residual(DType dtype, int64_t m, int64_t n, int64_t k);

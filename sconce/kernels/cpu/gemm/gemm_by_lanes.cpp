@@ -123,13 +123,13 @@ void run_stream(const Plan<T>& plan, const Operands& operands, Range rows, Range
     begin += columns.size() / panel * panel;
     const T* b = static_cast<const T*>(operands.b) + columns.begin;
     if (begin > columns.begin) {
-      plan.table.fold({count, plan.k, begin - columns.begin, a, a_stride, b, plan.b_row, panel,
-                       target.at(rows.begin, columns.begin, true, true)});
+      plan.driver.lanes->fold({count, plan.k, begin - columns.begin, a, a_stride, b, plan.b_row, panel,
+                               target.at(rows.begin, columns.begin, true, true)});
     }
   }
   if (begin < columns.end) {
-    plan.table.stream({count, plan.k, columns.end - begin, a, a_stride, plan.offset(operands.b, begin), plan.b_row,
-                       plan.storage, target.at(rows.begin, begin, true, true)});
+    plan.driver.lanes->stream({count, plan.k, columns.end - begin, a, a_stride, plan.offset(operands.b, begin),
+                               plan.b_row, plan.storage, target.at(rows.begin, begin, true, true)});
   }
   target.finish(rows);
 }
@@ -150,7 +150,7 @@ void run_fold(const Plan<T>& plan, const Operands& operands, Range rows, Range c
     args.b = plan.packed + columns.begin * plan.k;
     args.columns = columns.size();
     args.output = target.all();
-    plan.table.fold(args);
+    plan.driver.lanes->fold(args);
   } else {
     T* own = scratch.take<T>(plan.k * panel);
     args.b = own;
@@ -159,7 +159,7 @@ void run_fold(const Plan<T>& plan, const Operands& operands, Range rows, Range c
       plan.table.pack_panel(plan.storage, plan.offset(operands.b, column * plan.b_column), plan.b_row, plan.b_column,
                             plan.k, static_cast<int>(args.columns), own);
       args.output = target.at(rows.begin, column, true, true);
-      plan.table.fold(args);
+      plan.driver.lanes->fold(args);
     }
   }
   target.finish(rows);
@@ -168,19 +168,23 @@ void run_fold(const Plan<T>& plan, const Operands& operands, Range rows, Range c
 }  // namespace
 
 template <class T>
+void run_dots(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
+  plan.path == Path::dot ? run_dot(plan, operands, rows, columns) : run_swapped_dot(plan, operands, rows, columns);
+}
+
+template <class T>
 void run_by_lanes(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   switch (plan.path) {
-    case Path::dot:
-      return run_dot(plan, operands, rows, columns);
-    case Path::swapped_dot:
-      return run_swapped_dot(plan, operands, rows, columns);
     case Path::stream:
       return run_stream(plan, operands, rows, columns);
-    default:
+    case Path::fold:
       return run_fold(plan, operands, rows, columns);
+    default:
+      return run_dots(plan, operands, rows, columns);
   }
 }
 
+template void run_dots(const Plan<float>&, const Operands&, Range, Range);
 template void run_by_lanes(const Plan<float>&, const Operands&, Range, Range);
 template void run_by_lanes(const Plan<double>&, const Operands&, Range, Range);
 

@@ -48,6 +48,24 @@ inline bool rows_collide(int64_t stride_bytes, int64_t used_bytes) {
   return stride_bytes >= 2048 && stride_bytes % 1024 == 0 && stride_bytes != used_bytes;
 }
 
+struct Operands {
+  const void* a;
+  const void* b;
+  void* c;
+  const void* residual;
+  int64_t row_number;  // the number that post is told for row 0
+};
+
+// How the paths that are not blocked run. A product of which b is known to lie along k has a driver of its own: where
+// there are no others, a small library has no code for other layouts.
+template <class T>
+struct Plan;
+template <class T>
+struct Driver {
+  void (*run)(const Plan<T>& plan, const Operands& operands, Range rows, Range columns);
+  const LaneTable<T>* lanes;  // null: b lies along k
+};
+
 // A product with everything decided that does not depend on where the operands lie. T is the compute type.
 template <class T>
 struct Plan {
@@ -58,6 +76,7 @@ struct Plan {
   const T* packed;  // or null
   const Epilogue& epilogue;
   SumOrder order;  // not automatic
+  const Driver<T>& driver;
 
   Path path = Path::blocked;
   bool staged = false;  // c is written through a buffer of T: it is narrower, or not contiguous along columns
@@ -95,14 +114,6 @@ bool run_at_once_f64(const Problem& problem, const Epilogue& epilogue, const Mat
 void run_generic(const Problem& problem, const Epilogue& epilogue);
 void run_complex(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels);
 
-struct Operands {
-  const void* a;
-  const void* b;
-  void* c;
-  const void* residual;
-  int64_t row_number;  // the number that post is told for row 0
-};
-
 template <class T>
 void Plan<T>::decide() {
   const bool native = storage == GemmStorage::native;
@@ -137,7 +148,7 @@ void Plan<T>::decide() {
     if (k > limit + limit / 3) blocks = divide_up(k, limit);
   }
   k_block = blocks == 1 ? k : divide_up(divide_up(k, blocks), 8) * 8;
-  if (!packed && !staged && b_column == 1 &&
+  if (driver.lanes && !packed && !staged && b_column == 1 &&
       (m <= 2 * table.tile_rows || (k * b_row * item_bytes() <= 96 * 1024 && b_row * item_bytes() < 4096))) {
     path = Path::in_place;
     k_block = k;

@@ -56,8 +56,6 @@ constexpr GemmTable<T> make_gemm_table(const StorageTable<T>* native, const Stor
   };
   fill.template operator()<tile_rows>(fill);
   table.add_parts = add_parts<T>;
-  table.fold = fold<T>;
-  if constexpr (masks) table.small = small<T>;
   table.stored[0] = native;
   table.stored[1] = bf16;
   table.stored[2] = f16;
@@ -66,7 +64,17 @@ constexpr GemmTable<T> make_gemm_table(const StorageTable<T>* native, const Stor
 
 template <class T, class Stored>
 constexpr StorageTable<T> make_storage_table() {
-  return {pack_panel<T, Stored>, copy_rows<T, Stored>, store_rows<T, Stored>, dot<T, Stored>, stream<T, Stored>};
+  return {pack_panel<T, Stored>, copy_rows<T, Stored>, store_rows<T, Stored>, dot<T, Stored>};
+}
+
+template <class T>
+constexpr StreamTable<T> native_stream = {stream<T, T>};
+
+template <class T>
+constexpr LaneTable<T> make_lane_table(const StreamTable<T>* bf16, const StreamTable<T>* f16) {
+  LaneTable<T> table{fold<T>, nullptr, {&native_stream<T>, bf16, f16}};
+  if constexpr (masks) table.small = small<T>;
+  return table;
 }
 
 template <class T>

@@ -162,6 +162,9 @@ struct StorageTable {
   // Rounds `rows` x `columns` values into storage, both contiguous along columns.
   void (*store_rows)(const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c, int64_t c_stride);
   void (*dot)(const DotArgs<T>& args);
+};
+template <class T>
+struct StreamTable {
   void (*stream)(const StreamArgs<T>& args);
 };
 
@@ -175,8 +178,6 @@ struct GemmTable {
   TileKernel<T> tiles[2][9];
   // out[i] = sum over p < parts of from[p * step + i], i < count
   void (*add_parts)(const T* from, int64_t parts, int64_t step, int64_t count, T* out);
-  void (*fold)(const FoldArgs<T>& args);
-  void (*small)(const SmallArgs<T>& args);  // null where vectors have no masks
 
   const StorageTable<T>* stored[3];  // by GemmStorage; that of double has the first alone
 
@@ -194,7 +195,16 @@ struct GemmTable {
     of(storage).store_rows(from, from_stride, rows, columns, c, c_stride);
   }
   void dot(const DotArgs<T>& args) const { of(args.many_storage).dot(args); }
-  void stream(const StreamArgs<T>& args) const { of(args.b_storage).stream(args); }
+};
+
+// What reads a b that does not lie along k.
+template <class T>
+struct LaneTable {
+  void (*fold)(const FoldArgs<T>& args);
+  void (*small)(const SmallArgs<T>& args);  // null where vectors have no masks
+  const StreamTable<T>* streams[3];         // by GemmStorage; that of double has the first alone
+
+  void stream(const StreamArgs<T>& args) const { streams[static_cast<int>(args.b_storage)]->stream(args); }
 };
 
 // For numbers of one storage.
@@ -292,6 +302,8 @@ struct WinogradGradientTable {
 
 // Those of double, of 16-bit floats and of integers are weak (base/weak.h).
 SCONCE_AT_EACH_LEVEL(extern const GemmTable<float> gemm_f32; extern const OuterTable<float> outer_f32;
+                     extern const LaneTable<float> lanes_f32; extern const LaneTable<double> lanes_f64;
+                     extern const StreamTable<float> stream_bf16, stream_f16;
                      extern const StorageTable<float> storage_f32; extern const DepthwiseTable<float> depthwise_f32;
                      extern const DepthwiseGradientTable<float> depthwise_gradient_f32;
                      extern const WinogradTable<float> winograd_f32;
