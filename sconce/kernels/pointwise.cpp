@@ -1,8 +1,10 @@
 #include "sconce/kernels/pointwise.h"
 
 #include "sconce/base/error.h"
+#include "sconce/base/weak.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/contiguous.h"
+#include "sconce/kernels/float8_number.h"
 #include "sconce/kernels/pointwise_probe.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
@@ -39,6 +41,12 @@ Dims ordered_strides(IntList sizes, const Dims* strides, int inputs) {
     }
   }
   return dense_strides_in_order(sizes, order);
+}
+
+SCONCE_WEAK Scalar as_float8(const Scalar& s, DType common) {
+  uint8_t element;
+  store_scalar(&element, common, s);
+  return load_scalar(&element, common);
 }
 
 namespace {
@@ -79,13 +87,6 @@ int64_t wrapped(int64_t v, DType common) {
     default:
       return v;
   }
-}
-
-// A number beside float8 is one: 0.3 equals a float8 that was made from 0.3.
-Scalar as_float8(const Scalar& s, DType common) {
-  uint8_t element;
-  store_scalar(&element, common, s);
-  return load_scalar(&element, common);
 }
 
 DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {

@@ -1,9 +1,11 @@
 // Copies: to() in all of its overloads, contiguous, clone and copy_. A call that needs no copy returns its tensor.
 #include "sconce/base/error.h"
+#include "sconce/base/weak.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/copy_kernels.h"
 #include "sconce/generated/creation_kernels.h"
 #include "sconce/generated/view_kernels.h"
+#include "sconce/kernels/any/converted_sparse.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
@@ -12,6 +14,18 @@
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
+
+SCONCE_WEAK Tensor converted_sparse(const Tensor& self, DType dtype, Device device, bool copy) {
+  SCONCE_CHECK_AS(not_implemented, device == self.device(), "sparse tensors are supported on the CPU only, not on {}",
+                  to_string(device));
+  if (dtype == self.dtype() && !copy) return self;
+  SparseParts parts = sparse_parts(self);
+  const Tensor values = empty_tensor(parts.values.sizes(), dtype);
+  copy_tensor(values, parts.values);
+  parts.values = values;
+  return make_sparse_tensor(self.sizes(), std::move(parts));
+}
+
 namespace {
 
 // The copy that to() makes. A tensor that is not dense keeps no order of dimensions here, unlike clone().
@@ -23,18 +37,6 @@ Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat fo
     out = empty_tensor(self.sizes(), dtype, device, format == MemoryFormat::preserve ? suggested_format(self) : format);
   copy_tensor(out, self);
   return out;
-}
-
-// A sparse tensor with other values, under the same indices.
-Tensor converted_sparse(const Tensor& self, DType dtype, Device device, bool copy) {
-  SCONCE_CHECK_AS(not_implemented, device == self.device(), "sparse tensors are supported on the CPU only, not on {}",
-                  to_string(device));
-  if (dtype == self.dtype() && !copy) return self;
-  SparseParts parts = sparse_parts(self);
-  const Tensor values = empty_tensor(parts.values.sizes(), dtype);
-  copy_tensor(values, parts.values);
-  parts.values = values;
-  return make_sparse_tensor(self.sizes(), std::move(parts));
 }
 
 void check_layout(const Tensor& self, std::optional<Layout> layout) {

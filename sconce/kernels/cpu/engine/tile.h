@@ -50,7 +50,13 @@ struct TileKernels {
   bool (*has_zero_i64)(const void* in, int64_t n);
 };
 
-SCONCE_AT_EACH_LEVEL(extern const TileKernels tile_kernels; extern const ConversionTable conversions;)
+#define SCONCE_TRANSPOSE_ARGUMENTS \
+  void *out, int64_t out_stride, const void *in, int64_t in_stride, int64_t rows, int64_t columns
+
+// The transposes of elements of 1 and of 2 bytes have names: a small library without such dtypes has slower ones.
+SCONCE_AT_EACH_LEVEL(extern const TileKernels tile_kernels; extern const ConversionTable conversions;
+                     void transpose_bytes(SCONCE_TRANSPOSE_ARGUMENTS);
+                     void transpose_halves(SCONCE_TRANSPOSE_ARGUMENTS);)
 
 // The table for this machine (cpu_level).
 const TileKernels& tile_kernels();

@@ -595,6 +595,13 @@ void convert_pair(void* __restrict out, const void* __restrict in, int64_t n) {
   convert_for<typename ElementOf<to>::Type, typename ElementOf<from>::Type>()(out, in, n);
 }
 
+SCONCE_WEAK void transpose_bytes(SCONCE_TRANSPOSE_ARGUMENTS) {
+  transpose<uint8_t, Bytes16>(out, out_stride, in, in_stride, rows, columns);
+}
+SCONCE_WEAK void transpose_halves(SCONCE_TRANSPOSE_ARGUMENTS) {
+  transpose<uint16_t, Words8>(out, out_stride, in, in_stride, rows, columns);
+}
+
 #define SCONCE_CONVERT_ROW(S) \
   {convert_pair<0, S>,        \
    convert_pair<1, S>,        \
@@ -634,8 +641,7 @@ extern const TileKernels tile_kernels = {
     &conversions,
     {gather<uint8_t>, gather<uint16_t>, gather<uint32_t>, gather<uint64_t>, gather<Wide>},
     {scatter<uint8_t>, scatter<uint16_t>, scatter<uint32_t>, scatter<uint64_t>, scatter<Wide>},
-    {transpose<uint8_t, Bytes16>, transpose<uint16_t, Words8>, transpose<uint32_t, Doubles4>,
-     transpose<uint64_t, Quads2>, transpose_wide},
+    {transpose_bytes, transpose_halves, transpose<uint32_t, Doubles4>, transpose<uint64_t, Quads2>, transpose_wide},
     {fill<uint8_t>, fill<uint16_t>, fill<uint32_t>, fill<uint64_t>, fill<Wide>},
     stream,
     stream_fence,
