@@ -27,7 +27,7 @@ TEST(Load, ALiteArchiveWithoutCode) {
   FileWriter out(folder.file("bare.ptl"));
   ZipWriter zip(out, "bare");
   for (const ZipReader::Record& record : records.zip().records()) {
-    const std::string name = record.name.substr(records.folder().size());
+    const std::string name(record.name.substr(records.folder().size()));
     if (!name.starts_with("code/")) zip.add(name, records.zip().read(record));
   }
   zip.finish();

@@ -205,7 +205,7 @@ void add_text(FileInfo& info, const FileBytesPtr& file) {
 void add_records(FileInfo& info, const FileBytesPtr& file) {
   if (!looks_like_zip(file->bytes())) return;
   const ZipReader zip(file);
-  for (const ZipReader::Record& r : zip.records()) info.records.push_back({r.name, r.size, r.stored_size});
+  for (const ZipReader::Record& r : zip.records()) info.records.push_back({std::string(r.name), r.size, r.stored_size});
 }
 
 // Width first, as everybody writes it.

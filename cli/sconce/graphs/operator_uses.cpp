@@ -76,7 +76,7 @@ std::vector<OperatorUse> operators_in_text(const FileBytesPtr& file) {
     case FileKind::torchscript: {
       const Records records(file);
       for (const ZipReader::Record& r : records.zip().records()) {
-        const std::string name = r.name.substr(std::min(records.folder().size(), r.name.size()));
+        const std::string name(r.name.substr(std::min(records.folder().size(), r.name.size())));
         if (name.starts_with("code/") && name.ends_with(".py"))
           counter.add(name, records.zip().read(r), syntax::Dialect::archive);
       }

@@ -23,7 +23,7 @@ std::string program(const std::string& name) {
 std::vector<std::string> record_names(const std::string& path) {
   const Records records(FileBytes::map(path));
   std::vector<std::string> names;
-  for (const auto& record : records.zip().records()) names.push_back(record.name.substr(records.folder().size()));
+  for (const auto& record : records.zip().records()) names.emplace_back(record.name.substr(records.folder().size()));
   return names;
 }
 

@@ -17,7 +17,7 @@ std::string difference(const std::string& a, const std::string& b) {
   const auto &left = first.zip().records(), &right = second.zip().records();
   for (size_t i = 0; i < left.size() && i < right.size(); ++i) {
     const bool same = left[i].name == right[i].name && first.zip().read(left[i]) == second.zip().read(right[i]);
-    if (!same) return left[i].name;
+    if (!same) return std::string(left[i].name);
   }
   return left.size() == right.size() ? "" : "number of records";
 }

@@ -183,11 +183,11 @@ class Verifier {
       if (!record.name.ends_with(".py.debug_pkl")) continue;
       const std::string bytes = records.zip().read(record);
       try {
-        read_debug_ranges(bytes, record.name);
+        read_debug_ranges(bytes, std::string(record.name));
         ++n;
       } catch (const Error& error) {
         limit("debug records", "errors show the code of the archive instead of the original text: " + reason(error),
-              {record.name});
+              {std::string(record.name)});
       }
     }
     return count(n, "record");
@@ -200,7 +200,7 @@ class Verifier {
     };
     for (const ZipReader::Record& record : records.zip().records()) {
       if (code_qualifier(records.name_in_folder(record)).empty()) continue;
-      const auto source = std::make_shared<Source>(record.name, records.zip().read(record), 1, nullptr);
+      const auto source = std::make_shared<Source>(std::string(record.name), records.zip().read(record), 1, nullptr);
       const syntax::TreePtr tree = syntax::parse(source, syntax::Dialect::archive);
       for (const script::CalledOperator& op : script::called_operators(*tree))
         note(op.known ? known : missing, op.name);

@@ -129,7 +129,7 @@ class CompiledFiles : public ::testing::Test {
     std::vector<testing::ZipPart> parts;
     for (const ZipReader::Record& r : records.zip().records()) {
       const bool is_it = records.name_in_folder(r) == record;
-      parts.push_back({r.name, is_it ? content : records.zip().read(r)});
+      parts.push_back({std::string(r.name), is_it ? content : records.zip().read(r)});
     }
     if (!further.empty())
       parts.push_back({parts[0].name.substr(0, parts[0].name.find('/') + 1) + further, further_content});

@@ -23,10 +23,10 @@ constexpr const char* kOldProgram = "serialized_exported_program.json";
 // The model of the archive: "model", as torch.export.save calls it, or the only one.
 std::string model_name(const Records& records) {
   std::vector<std::string> names;
-  const std::string folder = records.folder() + std::string(kModels);
+  const std::string folder = std::string(records.folder()) + std::string(kModels);
   for (const ZipReader::Record& record : records.zip().records()) {
     if (!record.name.starts_with(folder) || !record.name.ends_with(kJson)) continue;
-    names.push_back(record.name.substr(folder.size(), record.name.size() - folder.size() - kJson.size()));
+    names.emplace_back(record.name.substr(folder.size(), record.name.size() - folder.size() - kJson.size()));
   }
   const auto& all_records = records.zip().records();
   const bool compiled = std::any_of(all_records.begin(), all_records.end(), [](const ZipReader::Record& r) {
@@ -212,7 +212,7 @@ Archive load_exported_program(FileBytesPtr file, const LoadOptions& options) {
   parts.json = records.read(parts.record);
   parts.weights = read_weights(records, model);
   if (records.find(".data/version")) parts.version = records.version();
-  parts.extra_files = records_in(records.zip(), records.folder() + "extra/");
+  parts.extra_files = records_in(records.zip(), std::string(records.folder()) + "extra/");
   return build(parts, name);
 }
 

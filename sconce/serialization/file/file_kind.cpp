@@ -25,10 +25,10 @@ FileKind kind_of_zip(const FileBytesPtr& file) {
   const auto ends_in_npy = [](const ZipReader::Record& r) { return r.name.ends_with(".npy"); };
   if (std::all_of(records.begin(), records.end(), ends_in_npy)) return FileKind::npz;
   if (zip.find("serialized_exported_program.json")) return FileKind::exported_program;  // PyTorch 2.1 to 2.7
-  const std::string folder =
-      records.front().name.substr(0, records.front().name.size() - without_folder(records.front().name).size());
+  const std::string_view first = records.front().name;
+  const std::string_view folder = first.substr(0, first.size() - without_folder(first).size());
   if (folder.empty()) return FileKind::unknown;
-  const auto has = [&](std::string_view record) { return zip.find(folder + std::string(record)) != nullptr; };
+  const auto has = [&](std::string_view record) { return zip.find(folder, record) != nullptr; };
   if (has("archive_format")) return FileKind::exported_program;
   if (has("calls.scx")) return FileKind::compiled;
   if (has(".data/extern_modules")) return FileKind::package;

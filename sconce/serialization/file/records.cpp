@@ -1,6 +1,6 @@
 #include "sconce/serialization/file/records.h"
 
-#include <charconv>
+#include <cstdlib>
 
 #include "sconce/base/error.h"
 #include "sconce/frontend/script/names/archive_names.h"
@@ -9,50 +9,57 @@
 namespace sconce {
 
 Records::Records(FileBytesPtr file) : zip_(std::move(file)) {
-  SCONCE_CHECK(!zip_.records().empty(), "{}: the zip file is empty", name());
+  if (zip_.records().empty()) refuse("{}: the zip file is empty");
   const std::string_view first = zip_.records().front().name;
   const size_t slash = first.find('/');
-  SCONCE_CHECK(slash != first.npos, "{}: record '{}' is not in a folder, as in an archive of PyTorch", name(), first);
+  if (slash == first.npos) refuse("{}: record '{}' is not in a folder, as in an archive of PyTorch", first);
   folder_ = first.substr(0, slash + 1);
 }
 
-std::string Records::read(const std::string& record) const {
+void Records::refuse(const char* text, std::string_view first, std::string_view second, int64_t a, int64_t b) const {
+  fail(ErrorKind::runtime, text, {name(), first, second, a, b});
+}
+
+std::string Records::read(std::string_view record) const {
   const ZipReader::Record* found = find(record);
-  SCONCE_CHECK(found, "{}: there is no record '{}'", name(), record);
+  if (!found) refuse("{}: there is no record '{}'", record);
   return zip_.read(*found);
 }
 
 int Records::version() const {
   const std::string text = read(find(".data/version") ? ".data/version" : "version");
-  int version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
-  SCONCE_CHECK(error == std::errc() && rest.find_first_not_of(" \r\n") == rest.npos,
-               "{}: the version '{}' is not a number", name(), text);
+  char* end = nullptr;
+  const long long version = std::strtoll(text.c_str(), &end, 10);
+  const size_t digits = static_cast<size_t>(end - text.c_str());
+  const bool is_number = digits > 0 && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));  // no space, no plus
+  if (!is_number || text.find_first_not_of(" \r\n", digits) != text.npos)
+    refuse("{}: the version '{}' is not a number", text);
   SCONCE_CHECK(version >= kOldestArchiveVersion && version <= kNewestArchiveVersion,
                "{}: has format version {}; versions {} to {} can be read", name(), version, kOldestArchiveVersion,
                kNewestArchiveVersion);
-  return version;
+  return static_cast<int>(version);
 }
 
 void Records::check_byte_order() const {
   if (!find("byteorder")) return;  // written since PyTorch 2.1
   const std::string order = read("byteorder");
-  SCONCE_CHECK(order == "little", "{}: the byte order '{}' is not supported, only 'little'", name(), order);
+  if (order != "little") refuse("{}: the byte order '{}' is not supported, only 'little'", order);
 }
 
 Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_t count) {
   const DType type = dtype.value_or(DType::uint8);
   int64_t bytes = 0;
-  SCONCE_CHECK(count >= 0 && !__builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes),
-               "{}: storage '{}' claims to have {} elements", records_.name(), key, count);
+  if (count < 0 || __builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes))
+    records_.refuse("{}: storage '{}'{} claims to have {} elements", key, {}, count);
   const ZipReader::Record* record = records_.find(folder_ + key);
   if (bytes == 0 && !record) return make_tensor(make_storage(0, {}), type, {count}, {1}, 0);
-  SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
-  SCONCE_CHECK(record->size >= static_cast<size_t>(bytes), "{}: record '{}{}' has {} bytes, its tensors need {}",
-               records_.name(), folder_, key, record->size, bytes);
-  storages_.resize(records_.zip().records().size());
-  Known& known = storages_[static_cast<size_t>(record - records_.zip().records().data())];
+  if (!record) records_.refuse("{}: there is no record '{}{}'", folder_, key);
+  if (record->size < static_cast<size_t>(bytes))
+    records_.refuse("{}: record '{}{}' has {} bytes, its tensors need {}", folder_, key,
+                    static_cast<int64_t>(record->size), bytes);
+  const std::vector<ZipReader::Record>& all = records_.zip().records();
+  if (!storages_) storages_ = std::make_unique<Known[]>(all.size());
+  Known& known = storages_[static_cast<size_t>(record - all.data())];
   if (!known.storage) known.storage = make(*record);
   if (type == DType::bool_ && !known.sound) {
     make_bools_sound({static_cast<std::byte*>(known.storage->data), known.storage->nbytes});

@@ -2,6 +2,7 @@
 // whose name means nothing; a version; storages of tensors as records of their own.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,23 +21,25 @@ class SCONCE_API Records {
 
   const std::string& name() const { return zip_.file()->name(); }  // of the file, for messages
   const ZipReader& zip() const { return zip_; }
-  const std::string& folder() const { return folder_; }  // with its slash
-  const ZipReader::Record* find(const std::string& record) const { return zip_.find(folder_ + record); }
+  std::string_view folder() const { return folder_; }  // with its slash
+  const ZipReader::Record* find(std::string_view record) const { return zip_.find(folder_, record); }
   // The name of the record in the folder; empty when it lies elsewhere.
   std::string_view name_in_folder(const ZipReader::Record& record) const {
-    const std::string_view whole = record.name;
-    return whole.starts_with(folder_) ? whole.substr(folder_.size()) : std::string_view();
+    return record.name.starts_with(folder_) ? record.name.substr(folder_.size()) : std::string_view();
   }
   // The content of a record, copied. Throws Error when there is none.
-  std::string read(const std::string& record) const;
+  std::string read(std::string_view record) const;
   // The number in `.data/version` or `version`. Throws Error when there is none, or none that can be read.
   int version() const;
   // Throws Error when the record `byteorder` says that numbers are big-endian.
   void check_byte_order() const;
+  // Throws Error with a text that may name the file, two texts and two numbers, in this order.
+  [[noreturn]] SCONCE_COLD void refuse(const char* text, std::string_view first = {}, std::string_view second = {},
+                                       int64_t a = 0, int64_t b = 0) const;
 
  private:
   ZipReader zip_;
-  std::string folder_;
+  std::string_view folder_;
 };
 
 // Extra files: the records in extra/, by their names there.
@@ -62,7 +65,7 @@ class SCONCE_API Storages {
 
   const Records& records_;
   std::string folder_;
-  std::vector<Known> storages_;  // one for each record
+  std::unique_ptr<Known[]> storages_;  // one for each record, when one was asked for
 };
 
 }  // namespace sconce

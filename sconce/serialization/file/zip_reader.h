@@ -23,10 +23,12 @@ inline constexpr uint64_t kMaxInflation = 1032;                   // deflate can
 class SCONCE_API ZipReader {
  public:
   struct Record {
-    std::string name;
+    std::string_view name;     // in the file's directory
     uint64_t size = 0;         // of the content
     uint64_t stored_size = 0;  // in the file
     uint64_t offset = 0;       // of the content, in the file
+    uint64_t begin = 0;        // of the header before it
+    uint64_t end = 0;          // of what comes behind it
     uint32_t crc = 0;
     bool deflated = false;
   };
@@ -35,7 +37,8 @@ class SCONCE_API ZipReader {
   explicit ZipReader(FileBytesPtr file);
 
   const std::vector<Record>& records() const { return records_; }
-  const Record* find(std::string_view name) const;  // null when there is none
+  // The record of this name, which may be given in two parts; null when there is none.
+  const Record* find(std::string_view first, std::string_view rest = {}) const;
   // The content of a stored record, in place. Throws Error for a deflated one.
   std::span<std::byte> in_place(const Record& record) const;
   // The content of any record, copied, its checksum tested.
@@ -45,6 +48,8 @@ class SCONCE_API ZipReader {
   const FileBytesPtr& file() const { return file_; }
 
  private:
+  void sort(bool (*before)(const Record& a, const Record& b));
+
   FileBytesPtr file_;
   std::vector<Record> records_;
   std::vector<uint32_t> by_name_;  // places in records_, by name

@@ -18,7 +18,7 @@ NamedTensors read_npz(FileBytesPtr file) {
     const std::string& name = zip.file()->name();
     SCONCE_CHECK(record.name.ends_with(kSuffix), "{}: record '{}' is not an array: its name does not end in .npy", name,
                  record.name);
-    const std::string whole = name + ": " + record.name;
+    const std::string whole = name + ": " + std::string(record.name);
     Tensor t;
     if (record.deflated) {
       std::string content = zip.read(record);
