@@ -35,7 +35,7 @@ std::unique_ptr<Places> read_archive_places(const Records& records, const StackP
   for (const StackMethod& m : program.methods) {
     Method& method = tables.methods.emplace_back();
     method.name = m.name;
-    method.instructions = m.code;
+    method.instructions.assign(m.code.begin(), m.code.end());
   }
   FindPlace find = read_debug_places(records, tables);
   if (!find) return nullptr;

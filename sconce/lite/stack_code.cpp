@@ -5,6 +5,8 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
+#include <new>
 
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/custom/custom_class.h"
@@ -22,6 +24,13 @@ constexpr size_t kMostMethods = 10'000;     // a limit against hostile files
 constexpr size_t kMostComplaints = 10'000;  // that are looked at
 
 constexpr size_t kOpcodeCount = static_cast<size_t>(Opcode::to_list) + 1;
+constexpr std::string_view kSpecial[] = {"", "prim::TupleUnpack", "prim::Uninitialized", "prim::RaiseException"};
+// Opcodes that are operators.
+constexpr size_t kPromoted = 0
+#define SCONCE_LITE_OPCODE(name, text, operands, effect, op) +(op[0] != 0)
+    SCONCE_LITE_OPCODES(SCONCE_LITE_OPCODE)
+#undef SCONCE_LITE_OPCODE
+    ;
 
 // Is this an operator that meant something else in archives of this version?
 bool is_upgraded(const Op& op, int version) {
@@ -41,7 +50,6 @@ class ProgramReader {
       : file_(file), archive_version_(archive_version), types_(types), program_(program) {}
 
   void read(const Value& pickle) {
-    place_ = "all methods";
     const std::vector<Value>& items = tuple(pickle, "the pickle");
     const int64_t version = !items.empty() && items[0].is_int() ? items[0].to_int() : 3;  // the first ones did not say
     if (version < kOldestBytecode || version > kNewestBytecode) {
@@ -50,36 +58,48 @@ class ProgramReader {
     }
     counts_arguments_ = version > 5;
     if (items.size() - 1 > kMostMethods) wrong("there are more than %zu methods", kMostMethods);
-    program_.methods.resize(items.size() - 1);
+    program_.methods = program_.room.take<StackMethod>(items.size() - 1);
     for (size_t i = 1; i < items.size(); ++i) read_method(items[i], program_.methods[i - 1]);
     if (!complaints_.empty())
       fail_as(ErrorKind::not_implemented, "{}: bytecode.pkl: operators that it needs are missing: {}", file_,
               complaints_);
-    for (size_t i = 0; i < program_.methods.size(); ++i) verify(program_.methods[i]);
+    in_code_ = true;
+    for (StackMethod& m : program_.methods) verify(m);
   }
 
  private:
-  // ---- tables ----
+  // Says where: which method, and, once its tables are read, which instruction.
   [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] void wrong(const char* what, ...) const {
     va_list args;
     va_start(args, what);
-    char text[512];
+    char text[512], at[80] = "";
     std::vsnprintf(text, sizeof text, what, args);
     va_end(args);
-    refuse("%s: bytecode.pkl: %s: %s", file_.c_str(), place_.c_str(), text);
+    if (in_code_) std::snprintf(at, sizeof at, ": instruction %zu: %s", at_, opcode_name(method_->code[at_].op).data());
+    const bool has_name = method_ && method_->name.data();
+    refuse("%s: bytecode.pkl: %s%s%s%s: %s", file_.c_str(),
+           has_name  ? "method '"
+           : method_ ? "a method"
+                     : "all methods",
+           has_name ? method_->name.data() : "", has_name ? "'" : "", at, text);
   }
+  [[noreturn, gnu::cold, gnu::noinline]] void wrong_kind(const Value& v, const char* what, const char* wanted) const {
+    wrong("%s is %s, not %s", what, tag_name(v.tag()).data(), wanted);
+  }
+
+  // ---- tables ----
   const std::vector<Value>& tuple(const Value& v, const char* what, size_t size = SIZE_MAX) const {
-    if (!v.is_tuple()) wrong("%s is %s, not a tuple", what, std::string(tag_name(v.tag())).c_str());
+    if (!v.is_tuple()) wrong_kind(v, what, "a tuple");
     const std::vector<Value>& items = v.to_tuple().items;
     if (size != SIZE_MAX && items.size() != size) wrong("%s has %zu items, not %zu", what, items.size(), size);
     return items;
   }
   const std::string& text(const Value& v, const char* what) const {
-    if (!v.is_string()) wrong("%s is %s, not a text", what, std::string(tag_name(v.tag())).c_str());
+    if (!v.is_string()) wrong_kind(v, what, "a text");
     return v.to_string_ref();
   }
   int64_t number(const Value& v, const char* what, int64_t low, int64_t high) const {
-    if (!v.is_int()) wrong("%s is %s, not an int", what, std::string(tag_name(v.tag())).c_str());
+    if (!v.is_int()) wrong_kind(v, what, "an int");
     if (v.to_int() < low || v.to_int() > high)
       wrong("%s is %" PRId64 ", not in %" PRId64 " to %" PRId64, what, v.to_int(), low, high);
     return v.to_int();
@@ -95,95 +115,114 @@ class ProgramReader {
   const std::vector<Value>& rows(const std::vector<Value>& table, size_t index, const char* name) const {
     return tuple(field(table, index, name), name);
   }
+  // Of a type of the method's schema, or, without the argument's name, of one that an instruction names.
+  TypePtr parse(const std::string& said, const char* argument) const {
+    try {
+      return types_.parse(said, argument != nullptr);
+    } catch (const Error& e) {
+      if (argument) wrong("argument '%s': %s", argument, e.what());
+      wrong("%s", e.what());
+    }
+  }
+  const Value& keep(const Value& v) {
+    program_.kept.push_back(v);
+    return v;
+  }
 
   void read_method(const Value& v, StackMethod& m) {
-    place_ = "a method";
+    in_code_ = false;
+    method_ = &m;
     const std::vector<Value>& parts = tuple(v, "it", 3);
-    m.name = text(parts[0], "its name");
-    place_ = format_message("method '{}'", {m.name});
+    m.name = text(keep(parts[0]), "its name");
     const size_t dot = m.name.rfind('.');
     if (dot == m.name.npos) wrong("its name names no class");
-    m.self = types_.find_class(std::string_view(m.name).substr(0, dot));
+    m.self = types_.find_class(m.name.substr(0, dot));
     if (program_.find(m.self, m.short_name()) != &m) wrong("it is there twice");
-    promoted_.fill(-1);
     const std::vector<Value>& code = tuple(parts[1], "the code table");
-    for (const Value& o : rows(code, 1, "operators")) read_operator(o, m);
-    for (const Value& i : rows(code, 0, "instructions")) read_instruction(i, m);
-    m.constants = rows(code, 2, "constants");
+    const std::vector<Value>& operators = rows(code, 1, "operators");
+    m.operators = program_.room.take<StackOperator>(operators.size() + kPromoted);
+    operators_ = 0;
+    promoted_.fill(-1);
+    for (const Value& o : operators) read_operator(o);
+    const std::vector<Value>& instructions = rows(code, 0, "instructions");
+    m.code = program_.room.take<Instruction>(instructions.size());
+    for (size_t i = 0; i < instructions.size(); ++i) m.code[i] = read_instruction(instructions[i], i);
+    m.operators = m.operators.first(operators_);
+    m.constants = tuple(keep(field(code, 2, "constants")), "constants");
     type_texts_ = &rows(code, 3, "types");
-    m.types.resize(type_texts_->size());
+    m.types = program_.room.take<TypePtr>(type_texts_->size());
     m.registers = static_cast<uint32_t>(number(field(code, 4, "register_size"), "register_size", 0, kMaxRegisters));
-    const std::vector<Value>& schema = tuple(parts[2], "the schema table", 2);
-    read_arguments(rows(schema, 0, "arguments"), m.arguments);
-    std::vector<StackArgument> results;
-    read_arguments(rows(schema, 1, "returns"), results);
+    const std::vector<Value>& schema = tuple(keep(parts[2]), "the schema table", 2);
+    m.arguments = read_arguments(rows(schema, 0, "arguments"));
+    const std::span<StackArgument> results = read_arguments(rows(schema, 1, "returns"));
     if (results.size() != 1) wrong("it has %zu results, not one", results.size());
     m.result = results[0].type;
     if (m.code.empty()) wrong("it has no instructions");
+    in_code_ = true;
     for (at_ = 0; at_ < m.code.size(); ++at_) check_operands(m, m.code[at_]);
   }
 
-  void read_arguments(const std::vector<Value>& rows, std::vector<StackArgument>& arguments) const {
+  std::span<StackArgument> read_arguments(const std::vector<Value>& rows) const {
     if (rows.size() > static_cast<size_t>(kMaxArguments))
       wrong("there are %zu arguments, at most %d are possible", rows.size(), static_cast<int>(kMaxArguments));
-    for (const Value& row : rows) {
-      const std::vector<Value>& parts = tuple(row, "an argument", 3);
-      StackArgument& a = arguments.emplace_back();
+    const std::span<StackArgument> arguments = program_.room.take<StackArgument>(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::vector<Value>& parts = tuple(rows[i], "an argument", 3);
+      StackArgument& a = arguments[i];
       a.name = text(field(parts, 0, "name"), "an argument's name");
-      try {
-        a.type = types_.parse(text(field(parts, 1, "type"), "an argument's type"), true);
-      } catch (const Error& e) {
-        wrong("argument '%s': %s", a.name.c_str(), e.what());
-      }
-      a.default_value = field(parts, 2, "default_value");
+      a.type = parse(text(field(parts, 1, "type"), "an argument's type"), a.name.data());
+      const Value& value = field(parts, 2, "default_value");
       // None is both no default and the default None; only an optional argument can have that.
-      a.has_default = !a.default_value.is_none() || a.type->is(TypeKind::optional);
+      if (!value.is_none() || a.type->is(TypeKind::optional)) a.default_value = &value;
     }
+    return arguments;
   }
 
-  void read_instruction(const Value& v, StackMethod& m) {
+  Instruction read_instruction(const Value& v, size_t at) {
     const std::vector<Value>& parts = tuple(v, "an instruction", 3);
     const std::string& name = text(parts[0], "an opcode");
     const std::optional<Opcode> op = opcode_by_name(name);
-    if (!op)
-      wrong("instruction %zu: there is no opcode '%s' in the bytecode of lite archives", m.code.size(), name.c_str());
-    Instruction i{*op, static_cast<int32_t>(number(parts[1], "X of an instruction", INT32_MIN, INT32_MAX)),
-                  static_cast<uint16_t>(number(parts[2], "N of an instruction", 0, UINT16_MAX))};
+    if (!op) wrong("instruction %zu: there is no opcode '%s' in the bytecode of lite archives", at, name.c_str());
+    const Instruction i{*op, static_cast<int32_t>(number(parts[1], "X of an instruction", INT32_MIN, INT32_MAX)),
+                        static_cast<uint16_t>(number(parts[2], "N of an instruction", 0, UINT16_MAX))};
     // Operators that have an opcode of their own are called as all others.
-    if (const std::string_view called = opcode_operator(i.op); !called.empty() && i.op != Opcode::dict_index) {
-      int32_t& known = promoted_[static_cast<size_t>(i.op)];
-      if (known < 0) {
-        known = static_cast<int32_t>(m.operators.size());
-        find_operator(m, std::string(called), find_op(called), -1);
-      }
-      const bool counts = i.op == Opcode::format;
-      i = {counts ? Opcode::opn : Opcode::op, known,
-           static_cast<uint16_t>(counts ? std::clamp<int64_t>(i.x, 0, kMaxStack) : 0)};
+    const std::string_view called = opcode_operator(i.op);
+    if (called.empty() || i.op == Opcode::dict_index) return i;
+    int32_t& known = promoted_[static_cast<size_t>(i.op)];
+    if (known < 0) {
+      known = static_cast<int32_t>(operators_);
+      find_operator(called, find_op(called), -1);
     }
-    m.code.push_back(i);
+    const bool counts = i.op == Opcode::format;
+    return {counts ? Opcode::opn : Opcode::op, known,
+            static_cast<uint16_t>(counts ? std::clamp<int64_t>(i.x, 0, kMaxStack) : 0)};
   }
 
   // ---- operators ----
   // Until version 5 every argument is pushed, and nothing says how many.
-  void read_operator(const Value& v, StackMethod& m) {
+  void read_operator(const Value& v) {
     const std::vector<Value>& parts = tuple(v, "an operator", counts_arguments_ ? 3 : 2);
     const std::string& name = text(parts[0], "an operator's name");
     const std::string& overload = text(parts[1], "an operator's overload");
     const int64_t pushed = counts_arguments_ ? number(parts[2], "a number of arguments", -1, kMaxArguments) : -1;
-    find_operator(m, overload.empty() ? name : name + "." + overload, find_op(name, overload), pushed);
+    const Value whole = overload.empty() ? parts[0] : Value(format_message("{}.{}", {name, overload}));
+    find_operator(keep(whole).to_string_ref(), find_op(name, overload), pushed);
   }
 
-  void find_operator(StackMethod& m, std::string name, const Op* op, int64_t pushed) {
-    StackOperator& o = m.operators.emplace_back();
-    o.name = std::move(name);
+  // `name` is that of a value that is kept, or of the table of opcodes.
+  void find_operator(std::string_view name, const Op* op, int64_t pushed) {
+    StackOperator& o = method_->operators[operators_++];
+    o.name = name;
     o.op = op;
-    if (o.name == "prim::TupleUnpack") return set_kind(o, StackOperator::Kind::tuple_unpack);
-    if (o.name == "prim::Uninitialized") return set_kind(o, StackOperator::Kind::uninitialized);
-    if (o.name == "prim::RaiseException") return set_kind(o, StackOperator::Kind::raise);
+    for (size_t i = 1; i < std::size(kSpecial); ++i) {
+      if (name != kSpecial[i]) continue;
+      o.kind = static_cast<StackOperator::Kind>(i);
+      return;
+    }
     if (!op && allows_missing) {
-      set_kind(o, StackOperator::Kind::missing);
+      o.kind = StackOperator::Kind::missing;
       std::vector<std::string>& all = program_.missing;
-      if (std::find(all.begin(), all.end(), o.name) == all.end()) all.push_back(o.name);
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::string(name));
       return;
     }
     if (!op) return complain(o, "does not exist");
@@ -201,13 +240,16 @@ class ProgramReader {
     o.pushed = pushed < 0 || o.is_vararg ? shape.arguments : static_cast<uint16_t>(pushed);
     if (o.pushed > o.arguments || o.pushed < o.out)
       return complain(o, format_message("takes {} arguments, not {}", {o.arguments, o.pushed}));
+    std::vector<Value> defaults;
     for (int i = o.pushed - o.out; i < o.arguments - o.out; ++i) {
       const OpArgument a(*op, static_cast<size_t>(i));
       if (!a.has_default()) return complain(o, format_message("has no default for '{}'", {a.name}));
-      o.defaults.push_back(a.default_value());
+      defaults.push_back(a.default_value());
     }
+    if (defaults.empty()) return;
+    const Value values(make_ref<Tuple>(std::move(defaults)));
+    o.defaults = keep(values).to_tuple().items.data();
   }
-  static void set_kind(StackOperator& o, StackOperator::Kind kind) { o.kind = kind; }
 
   // All that is wrong with operators is told at once, each once.
   void complain(const StackOperator& o, std::string_view why) {
@@ -217,53 +259,42 @@ class ProgramReader {
   }
 
   // ---- the verifier ----
-  [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] void wrong_code(const StackMethod& m,
-                                                                                    const char* what, ...) const {
-    va_list args;
-    va_start(args, what);
-    char text[512];
-    std::vsnprintf(text, sizeof text, what, args);
-    va_end(args);
-    refuse("%s: bytecode.pkl: method '%s': instruction %zu: %s: %s", file_.c_str(), m.name.c_str(), at_,
-           std::string(opcode_name(m.code[at_].op)).c_str(), text);
-  }
-  void in_range(const StackMethod& m, const char* what, int64_t index, int64_t count, size_t size) const {
+  void in_range(const char* what, int64_t index, int64_t count, size_t size) const {
     if (index < 0 || index + count > static_cast<int64_t>(size))
-      wrong_code(m, "there is no %s %" PRId64 ": the method has %zu", what, count > 1 ? index + count - 1 : index,
-                 size);
+      wrong("there is no %s %" PRId64 ": the method has %zu", what, count > 1 ? index + count - 1 : index, size);
   }
-  void at_most(const StackMethod& m, int64_t count, int64_t most) const {
-    if (count < 0 || count > most) wrong_code(m, "the count %" PRId64 " is not in 0 to %" PRId64, count, most);
+  void at_most(int64_t count, int64_t most) const {
+    if (count < 0 || count > most) wrong("the count %" PRId64 " is not in 0 to %" PRId64, count, most);
   }
 
   void check_operands(StackMethod& m, const Instruction& i) {
     switch (opcode_operands(i.op)[0]) {
       case 'r':  // counted from 1
-        in_range(m, "register", int64_t{i.x} - 1, 1, m.registers);
+        in_range("register", int64_t{i.x} - 1, 1, m.registers);
         break;
       case 'R':
-        in_range(m, "register", int64_t{i.x} - 1, i.n, m.registers);
+        in_range("register", int64_t{i.x} - 1, i.n, m.registers);
         break;
       case 'c':
-        in_range(m, "constant", i.x, 1, m.constants.size());
+        in_range("constant", i.x, 1, m.constants.size());
         break;
       case 'o':
-        in_range(m, "operator", i.x, 1, m.operators.size());
+        in_range("operator", i.x, 1, m.operators.size());
         break;
       case 't':
-        in_range(m, "type", i.x, 1, m.types.size());
+        in_range("type", i.x, 1, m.types.size());
         break;
       case 'T':
-        in_range(m, "type", i.x, i.n, m.types.size());
+        in_range("type", i.x, i.n, m.types.size());
         break;
       case 'j':
-        in_range(m, "instruction", static_cast<int64_t>(at_) + i.x, 1, m.code.size());
+        in_range("instruction", static_cast<int64_t>(at_) + i.x, 1, m.code.size());
         break;
       case 's':
-        at_most(m, i.x, kMaxSlot);
+        at_most(i.x, kMaxSlot);
         break;
       case 'n':
-        at_most(m, i.x, kMaxStack);
+        at_most(i.x, kMaxStack);
         break;
       default:
         break;
@@ -274,32 +305,32 @@ class ProgramReader {
   void check_special(StackMethod& m, const Instruction& i) {
     switch (i.op) {
       case Opcode::loop:
-        if (i.n < 2) wrong_code(m, "N is %d, a loop keeps at least two values", i.n);
+        if (i.n < 2) wrong("N is %d, a loop keeps at least two values", i.n);
         return;
       case Opcode::list_construct:
         need_type(m, i.x, TypeKind::list);
         return;
       case Opcode::dict_construct:
-        if (i.n % 2) wrong_code(m, "%d values are no pairs of keys and values", i.n);
+        if (i.n % 2) wrong("%d values are no pairs of keys and values", i.n);
         need_type(m, i.x, TypeKind::dict);
         return;
       case Opcode::named_tuple_construct:
         if (need_type(m, i.x, TypeKind::tuple)->contained().size() != i.n)
-          wrong_code(m, "a %s has not %d fields", m.types[static_cast<size_t>(i.x)]->name().c_str(), i.n);
+          wrong("a %s has not %d fields", m.types[static_cast<size_t>(i.x)]->name().c_str(), i.n);
         return;
       case Opcode::create_object:
         if (!is_custom_class(need_type(m, i.x, TypeKind::class_)))
-          wrong_code(m, "script classes are not supported in lite archives: '%s'",
-                     m.types[static_cast<size_t>(i.x)]->name().c_str());
+          wrong("script classes are not supported in lite archives: '%s'",
+                m.types[static_cast<size_t>(i.x)]->name().c_str());
         return;
       case Opcode::isinstance:
         for (int32_t k = 0; k < i.n; ++k) need_type(m, i.x + k, TypeKind::any);
         return;
       case Opcode::tuple_slice:
-        return at_most(m, i.n, kMaxStack);
+        return at_most(i.n, kMaxStack);
       case Opcode::interface_call:
-        if (!m.constants[static_cast<size_t>(i.x)].is_string()) wrong_code(m, "constant %d is no method's name", i.x);
-        if (i.n < 1) wrong_code(m, "a call without the object");
+        if (!m.constants[static_cast<size_t>(i.x)].is_string()) wrong("constant %d is no method's name", i.x);
+        if (i.n < 1) wrong("a call without the object");
         return;
       case Opcode::op:
       case Opcode::opn:
@@ -312,47 +343,43 @@ class ProgramReader {
     const StackOperator& o = m.operators[static_cast<size_t>(i.x)];
     if (i.op != Opcode::opn || o.kind != StackOperator::Kind::op || !o.op) return;
     if (o.is_vararg ? i.n < o.arguments : i.n != o.pushed)
-      wrong_code(m, "%s takes %s%d arguments here, got %d", o.name.c_str(), o.is_vararg ? "at least " : "", o.pushed,
-                 i.n);
+      wrong("%s takes %s%d arguments here, got %d", o.name.data(), o.is_vararg ? "at least " : "", o.pushed, i.n);
   }
   TypePtr need_type(StackMethod& m, int32_t index, TypeKind kind) {
     TypePtr& type = m.types[static_cast<size_t>(index)];
     if (!type) {
-      const std::string& said = text((*type_texts_)[static_cast<size_t>(index)], "a type");
-      try {
-        type = types_.parse(said);
-      } catch (const Error& e) {
-        wrong_code(m, "%s", e.what());
-      }
+      type = parse(text((*type_texts_)[static_cast<size_t>(index)], "a type"), nullptr);
     }
-    if (kind != TypeKind::any && !type->is(kind)) wrong_code(m, "'%s' is no type for it", type->annotation().c_str());
+    if (kind != TypeKind::any && !type->is(kind)) wrong("'%s' is no type for it", type->annotation().c_str());
     return type;
   }
 
   // Abstract interpretation, which follows how many values are on the stack.
   void verify(StackMethod& m) {
-    depths_.assign(m.code.size(), -1);
-    work_.clear();
+    method_ = &m;
+    std::vector<int32_t> both(2 * m.code.size(), -1);
+    depths_ = both.data();
+    work_ = depths_ + m.code.size();
+    works_ = 0;
     most_ = 1;
     at_ = 0;
     reach(m, 0, static_cast<int64_t>(m.arguments.size()));
-    while (!work_.empty()) {
-      at_ = work_.back();
-      work_.pop_back();
+    while (works_ > 0) {
+      at_ = static_cast<size_t>(work_[--works_]);
       step(m);
     }
     m.frame = m.registers + static_cast<uint32_t>(most_);
   }
 
   void reach(const StackMethod& m, size_t at, int64_t depth) {
-    if (at >= m.code.size()) wrong_code(m, "the code ends without RET");
+    if (at >= m.code.size()) wrong("the code ends without RET");
     int32_t& known = depths_[at];
     if (known < 0) {
       known = static_cast<int32_t>(depth);
-      work_.push_back(at);
+      work_[works_++] = static_cast<int32_t>(at);
     } else if (known != depth) {
-      wrong_code(m, "it leaves %" PRId64 " values on the stack for instruction %zu, which others reach with %d", depth,
-                 at, known);
+      wrong("it leaves %" PRId64 " values on the stack for instruction %zu, which others reach with %d", depth, at,
+            known);
     }
     most_ = std::max(most_, depth);
   }
@@ -360,7 +387,7 @@ class ProgramReader {
   void step(StackMethod& m) {
     const Instruction& i = m.code[at_];
     const int64_t depth = depths_[at_];
-    if (i.op == Opcode::ret && depth != 1) wrong_code(m, "it returns one value, the stack has %" PRId64, depth);
+    if (i.op == Opcode::ret && depth != 1) wrong("it returns one value, the stack has %" PRId64, depth);
     int64_t pops = 0, pushes = 0, most = 0;  // `most` beside the values below those that it takes
     bool ends = i.op == Opcode::ret || i.op == Opcode::raise;
     if (i.op == Opcode::op || i.op == Opcode::opn) {
@@ -370,10 +397,10 @@ class ProgramReader {
       pops = i.op == Opcode::loop ? i.n + 1 : e.pops;
       pushes = i.op == Opcode::loop ? pops : e.pushes;
     }
-    if (depth < pops) wrong_code(m, "it takes %" PRId64 " values from a stack of %" PRId64, pops, depth);
+    if (depth < pops) wrong("it takes %" PRId64 " values from a stack of %" PRId64, pops, depth);
     const int64_t after = depth - pops + pushes;
     most_ = std::max(most_, depth - pops + std::max(most, pushes));
-    if (most_ > kMaxStack) wrong_code(m, "more than %d values are on the stack", static_cast<int>(kMaxStack));
+    if (most_ > kMaxStack) wrong("more than %d values are on the stack", static_cast<int>(kMaxStack));
     if (ends) return;
     const size_t target = at_ + static_cast<size_t>(int64_t{i.x});
     if (i.op == Opcode::jmp) return reach(m, target, after);
@@ -414,18 +441,42 @@ class ProgramReader {
   ArchiveTypes& types_;
   StackProgram& program_;
   bool counts_arguments_ = false;
-  std::string place_;  // for messages
+  StackMethod* method_ = nullptr;  // that is read or verified
+  bool in_code_ = false;           // at instruction `at_`
+  size_t at_ = 0;
   const std::vector<Value>* type_texts_ = nullptr;
   std::string complaints_;
   size_t complaint_count_ = 0;
-  std::array<int32_t, kOpcodeCount> promoted_;  // the operator of an opcode of the method that is read; -1: none yet
-  size_t at_ = 0;
-  std::vector<int32_t> depths_;  // of the stack before each instruction; -1: it is not reached
-  std::vector<size_t> work_;
+  size_t operators_ = 0;                        // of the method, so far
+  std::array<int32_t, kOpcodeCount> promoted_;  // the operator of an opcode of the method; -1: none yet
+  // Of the verifier: the depth of the stack before each instruction, -1 where it is not reached; instructions to look
+  // at, each of which is there once.
+  int32_t *depths_ = nullptr, *work_ = nullptr;
+  size_t works_ = 0;
   int64_t most_ = 0;
 };
 
 }  // namespace
+
+struct Room::Block {
+  Block* before;
+  std::max_align_t things[1];
+};
+
+Room::~Room() {
+  while (last_) {
+    Block* const block = last_;
+    last_ = block->before;
+    operator delete(block);
+  }
+}
+
+void* Room::zeros(size_t bytes) {
+  auto* block = static_cast<Block*>(operator new(sizeof(Block) + bytes));
+  block->before = last_;
+  last_ = block;
+  return std::memset(block->things, 0, bytes);
+}
 
 std::string StackMethod::signature(size_t from) const {
   std::string out(short_name());
@@ -433,7 +484,7 @@ std::string StackMethod::signature(size_t from) const {
   for (size_t i = from; i < arguments.size(); ++i) {
     if (i > from) out += ", ";
     ((out += arguments[i].type->to_string()) += ' ') += arguments[i].name;
-    if (arguments[i].has_default) out += "=...";
+    if (arguments[i].default_value) out += "=...";
   }
   return (out += ") -> ") += result->to_string();
 }

@@ -9,6 +9,7 @@
 // there is checked where it is used.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,43 +19,64 @@
 
 namespace sconce::lite {
 
+// Memory for plain things that go together.
+class Room {
+ public:
+  Room() = default;
+  Room(const Room&) = delete;
+  ~Room();
+  // Things that are all zeros.
+  template <class T>
+  std::span<T> take(size_t count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    return {static_cast<T*>(zeros(count * sizeof(T))), count};
+  }
+
+ private:
+  struct Block;
+  void* zeros(size_t bytes);
+  Block* last_ = nullptr;
+};
+
 struct StackOperator {
   enum class Kind : uint8_t { op, tuple_unpack, uninitialized, raise, missing };
-  Kind kind = Kind::op;
-  bool is_vararg = false;
+  Kind kind;
+  bool is_vararg;
   // Of the arguments that the schema has, `pushed` lie on the stack, the last `out` of them for its last arguments;
   // what is between are defaults.
-  uint16_t arguments = 0, pushed = 0, out = 0, results = 0;
-  const Op* op = nullptr;
-  std::string name;
-  std::vector<Value> defaults;
+  uint16_t arguments, pushed, out, results;
+  const Op* op;
+  std::string_view name;
+  const Value* defaults;
 };
 
 struct StackArgument {
-  std::string name;
-  TypePtr type = nullptr;
-  bool has_default = false;
-  Value default_value;
+  std::string_view name;
+  TypePtr type;
+  const Value* default_value;  // null: none
 };
 
 struct StackMethod {
-  std::string name;        // "__torch__.m.MLP.forward"
-  TypePtr self = nullptr;  // its class
-  std::vector<Instruction> code;
-  std::vector<StackOperator> operators;
-  std::vector<Value> constants;
-  std::vector<TypePtr> types;  // of those of the file's table that the code uses; null for the others
-  std::vector<StackArgument> arguments;
-  TypePtr result = nullptr;
-  uint32_t registers = 0, frame = 0;  // values that a call holds: registers, and all that the stack may have
+  std::string_view name;  // "__torch__.m.MLP.forward"
+  TypePtr self;           // its class
+  std::span<Instruction> code;
+  std::span<StackOperator> operators;
+  std::span<const Value> constants;
+  std::span<TypePtr> types;  // of those of the file's table that the code uses; null for the others
+  std::span<StackArgument> arguments;
+  TypePtr result;
+  uint32_t registers, frame;  // values that a call holds: registers, and all that the stack may have
 
-  std::string_view short_name() const { return std::string_view(name).substr(name.rfind('.') + 1); }
+  std::string_view short_name() const { return name.substr(name.rfind('.') + 1); }
   std::string signature(size_t from) const;  // "forward(Tensor x) -> Tensor", without the first `from` arguments
 };
 
+// Plain structures, which one room holds; names, constants and defaults are those of values that are kept.
 struct StackProgram {
-  std::vector<StackMethod> methods;
+  std::span<StackMethod> methods;
   std::vector<std::string> missing;  // operators that there are not, where that is allowed
+  Room room;
+  std::vector<Value> kept;
 
   // Null when the class has none of this name.
   StackMethod* find(TypePtr self, std::string_view short_name);

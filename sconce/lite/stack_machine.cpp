@@ -224,7 +224,7 @@ class StackMachine {
 
   // ---- lists, dicts, tuples, types ----
   void container(Activation& call, Instruction& i) {
-    const std::vector<TypePtr>& types = call.method->types;
+    const std::span<const TypePtr> types = call.method->types;
     Value*& top = call.top;
     switch (i.op) {
       case Opcode::list_construct:
@@ -341,7 +341,7 @@ class StackMachine {
       case StackOperator::Kind::raise:
         raise(call);
       case StackOperator::Kind::missing:
-        throw MethodError(ErrorKind::runtime, missing_text("<model>", o.name, program_.missing),
+        throw MethodError(ErrorKind::runtime, missing_text("<model>", std::string(o.name), program_.missing),
                           "builtins.NotImplementedError");
     }
   }
@@ -418,9 +418,9 @@ void bind_arguments(const StackMethod& m, std::vector<Value>& args) {
   for (size_t i = 0; i < n; ++i) {
     const StackArgument& a = m.arguments[i];
     if (i >= given) {
-      SCONCE_CHECK(a.has_default, "{}() is missing value for argument '{}'. Declaration: {}", m.short_name(), a.name,
+      SCONCE_CHECK(a.default_value, "{}() is missing value for argument '{}'. Declaration: {}", m.short_name(), a.name,
                    m.signature(0));
-      args[i] = a.default_value;
+      args[i] = *a.default_value;
     }
     if (args[i].is_tensor() && a.type->is(TypeKind::tensor)) continue;
     const Value before = args[i];  // for the message
