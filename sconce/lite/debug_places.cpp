@@ -11,9 +11,12 @@ class ArchivePlaces final : public Places {
   ArchivePlaces(const StackProgram& program, Tables tables, FindPlace find)
       : program_(program), tables_(std::move(tables)), find_(std::move(find)) {}
 
-  std::string traceback(std::span<const Activation> calls) const override {
-    std::vector<runtime::ShownFrame> frames;
-    for (const Activation& call : calls) {
+  std::string traceback(const Activation* innermost) const override {
+    std::vector<const Activation*> calls;
+    for (const Activation* call = innermost; call; call = call->caller) calls.push_back(call);
+    std::vector<runtime::ShownFrame> frames;  // the outermost first
+    for (; !calls.empty(); calls.pop_back()) {
+      const Activation& call = *calls.back();
       const auto& handles = tables_.methods[static_cast<size_t>(call.method - program_.methods.data())].debug_handles;
       if (handles.empty()) continue;
       const DebugPlace place = find_(handles[static_cast<size_t>(call.at - call.method->code.data())]);

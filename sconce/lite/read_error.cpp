@@ -3,17 +3,24 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "sconce/base/error.h"
-
 namespace sconce::lite {
 
-void refuse(const char* format, ...) {
+[[noreturn]] static void refuse_with(ErrorKind kind, const char* format, va_list args) {
   char text[1024];  // names of a hostile file are cut
+  std::vsnprintf(text, sizeof text, format, args);
+  throw Error(kind, text);
+}
+
+void refuse(const char* format, ...) {
   va_list args;
   va_start(args, format);
-  std::vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  fail("{}", text);
+  refuse_with(ErrorKind::runtime, format, args);
+}
+
+void refuse_as(ErrorKind kind, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  refuse_with(kind, format, args);
 }
 
 }  // namespace sconce::lite

@@ -116,11 +116,13 @@ void Arena::settle() noexcept {
 }
 
 bool Arena::is_free(const Planned& p) const noexcept {
-  return std::none_of(live_.begin(), live_.end(), [&](int32_t i) {
+  for (const int32_t i : live_) {
     const Planned& other = plan_[static_cast<size_t>(i)];
-    return p.offset < other.offset + static_cast<int64_t>(other.bytes) &&
-           other.offset < p.offset + static_cast<int64_t>(p.bytes);
-  });
+    if (p.offset < other.offset + static_cast<int64_t>(other.bytes) &&
+        other.offset < p.offset + static_cast<int64_t>(p.bytes))
+      return false;
+  }
+  return true;
 }
 
 void* Arena::take(size_t bytes, Ticket& ticket) noexcept {
@@ -179,10 +181,10 @@ void Arena::free(int32_t block) noexcept {
     if (state_ == State::noting) p.last = now_++;
     return;
   }
-  const auto found = std::find(live_.begin(), live_.end(), block);
-  if (found != live_.end()) {
-    *found = live_.back();
-    live_.pop_back();
+  for (int32_t& live : live_) {
+    if (live != block) continue;
+    live = live_.back();
+    return live_.pop_back();
   }
 }
 

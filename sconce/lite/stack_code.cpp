@@ -36,9 +36,16 @@ constexpr size_t kPromoted = 0
 bool is_upgraded(const Op& op, int version) {
   for (const UpgradedOperator& u : upgraded_operators()) {
     if (u.name != op.info.name || version > u.last_version) continue;
-    std::string names;
-    for (size_t i = 0; i < OpShape(op).arguments; ++i) (names += i == 0 ? "" : ",") += OpArgument(op, i).name;
-    if (u.arguments == names) return true;
+    std::string_view rest = u.arguments;
+    const size_t count = OpShape(op).arguments;
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view name = OpArgument(op, i).name;
+      if (!rest.starts_with(name)) break;
+      rest.remove_prefix(name.size());
+      if (i + 1 == count && rest.empty()) return true;
+      if (!rest.starts_with(',')) break;
+      rest.remove_prefix(1);
+    }
   }
   return false;
 }
@@ -221,41 +228,49 @@ class ProgramReader {
     }
     if (!op && allows_missing) {
       o.kind = StackOperator::Kind::missing;
-      std::vector<std::string>& all = program_.missing;
-      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::string(name));
+      for (const std::string& known : program_.missing) {
+        if (known == name) return;
+      }
+      program_.missing.push_back(std::string(name));
       return;
     }
     if (!op) return complain(o, "does not exist");
-    if (is_hidden(*op)) return complain(o, kHidden);
+    if (is_hidden(*op)) return complain(o, "%s", kHidden);
     const OpShape shape(*op);
     if (shape.is_varret) return complain(o, "has any number of results");
     if (is_upgraded(*op, archive_version_))
-      return complain(o,
-                      format_message("meant something else in archives of version {}, which only the front end knows",
-                                     {archive_version_}));
+      return complain(o, "meant something else in archives of version %d, which only the front end knows",
+                      archive_version_);
     o.is_vararg = shape.is_vararg;
     o.arguments = shape.arguments;
     o.results = shape.returns;
     o.out = shape.out;
     o.pushed = pushed < 0 || o.is_vararg ? shape.arguments : static_cast<uint16_t>(pushed);
     if (o.pushed > o.arguments || o.pushed < o.out)
-      return complain(o, format_message("takes {} arguments, not {}", {o.arguments, o.pushed}));
-    std::vector<Value> defaults;
-    for (int i = o.pushed - o.out; i < o.arguments - o.out; ++i) {
-      const OpArgument a(*op, static_cast<size_t>(i));
-      if (!a.has_default()) return complain(o, format_message("has no default for '{}'", {a.name}));
-      defaults.push_back(a.default_value());
+      return complain(o, "takes %d arguments, not %d", o.arguments, o.pushed);
+    if (o.pushed == o.arguments) return;
+    const Value defaults(make_ref<Tuple>(std::vector<Value>(o.arguments - o.pushed)));
+    Value* const values = keep(defaults).to_tuple().items.data();
+    o.defaults = values;
+    for (size_t i = 0; i < size_t{o.arguments} - o.pushed; ++i) {
+      const OpArgument a(*op, o.pushed - o.out + i);
+      if (!a.has_default())
+        return complain(o, "has no default for '%.*s'", static_cast<int>(a.name.size()), a.name.data());
+      values[i] = a.default_value();
     }
-    if (defaults.empty()) return;
-    const Value values(make_ref<Tuple>(std::move(defaults)));
-    o.defaults = keep(values).to_tuple().items.data();
   }
 
   // All that is wrong with operators is told at once, each once.
-  void complain(const StackOperator& o, std::string_view why) {
-    const std::string text = format_message("{} ({})", {o.name, why});
-    if (++complaint_count_ > kMostComplaints || complaints_.find(text) != complaints_.npos) return;
-    (complaints_ += complaints_.empty() ? "" : ", ") += text;
+  [[gnu::format(printf, 3, 4)]] void complain(const StackOperator& o, const char* why, ...) {
+    va_list args;
+    va_start(args, why);
+    char text[256];
+    std::vsnprintf(text, sizeof text, why, args);
+    va_end(args);
+    const std::string whole = format_message("{} ({})", {o.name, text});
+    if (++complaint_count_ > kMostComplaints || complaints_.find(whole) != complaints_.npos) return;
+    if (!complaints_.empty()) complaints_ += ", ";
+    complaints_ += whole;
   }
 
   // ---- the verifier ----
@@ -490,9 +505,10 @@ std::string StackMethod::signature(size_t from) const {
 }
 
 StackMethod* StackProgram::find(TypePtr self, std::string_view short_name) {
-  const auto found = std::find_if(methods.begin(), methods.end(),
-                                  [&](const StackMethod& m) { return m.self == self && m.short_name() == short_name; });
-  return found == methods.end() ? nullptr : &*found;
+  for (StackMethod& m : methods) {
+    if (m.self == self && m.short_name() == short_name) return &m;
+  }
+  return nullptr;
 }
 
 void read_program(const Value& pickle, const std::string& file, int archive_version, ArchiveTypes& types,

@@ -5,6 +5,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/custom/custom_class.h"
+#include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
 #include "sconce/runtime/value_types.h"
 #include "sconce/serialization/lite/missing_text.h"
@@ -53,61 +54,75 @@ bool is_exception_class(const Value& v) {
 Value& slot_of(const Value& v, int32_t index) {
   Object& object = v.to_object();
   const size_t count = object.type()->class_info()->attributes.size();
-  SCONCE_CHECK_AS(index, static_cast<size_t>(index) < count, "an object of class '{}' has {} attributes, none at {}",
-                  object.type()->name(), count, index);
+  if (static_cast<size_t>(index) >= count)
+    refuse_as(ErrorKind::index, "an object of class '%s' has %zu attributes, none at %d", object.type()->name().c_str(),
+              count, index);
   return object.slots()[index];
 }
 
 class StackMachine {
  public:
   StackMachine(StackProgram& program, size_t max_depth) : program_(program), max_depth_(max_depth) {}
+  StackMachine(const StackMachine&) = delete;
+  ~StackMachine() {
+    while (call_) drop_call();
+  }
 
   Value run(StackMethod& method, std::span<Value> args) {
     enter(method, args.data(), args.size());
     for (;;) {
-      Activation& call = calls_.back();
+      Activation& call = *call_;
       Instruction& i = *call.at;
       if (i.op == Opcode::ret) {
         if (leave()) return std::move(result_);
       } else if (i.op == Opcode::interface_call) {
-        call_method(i);
+        call_method(call, i);
       } else {
         step(call, i);
       }
     }
   }
-  std::span<const Activation> calls() const { return calls_; }
+  const Activation* innermost() const { return call_; }
 
  private:
   void enter(StackMethod& m, Value* args, size_t count) {
-    SCONCE_CHECK(calls_.size() < max_depth_, "maximum depth of calls reached: {}", max_depth_);
-    SCONCE_CHECK(count == m.arguments.size(), "{}() takes {} arguments, got {}", m.short_name(), m.arguments.size(),
-                 count);
-    SCONCE_CHECK(values_ + m.frame <= kMostValues, "stack overflow: calls need more than {} registers", kMostValues);
-    std::unique_ptr<Value[]> values(new Value[m.frame]);
-    Value* const stack = values.get() + m.registers;
-    for (size_t k = 0; k < count; ++k) put(stack[k], args[k]);
-    calls_.push_back({&m, m.code.data(), std::move(values), stack + count});
+    if (depth_ >= max_depth_) refuse("maximum depth of calls reached: %zu", max_depth_);
+    if (count != m.arguments.size())
+      refuse("%s() takes %zu arguments, got %zu", m.short_name().data(), m.arguments.size(), count);
+    if (values_ + m.frame > kMostValues) refuse("stack overflow: calls need more than %zu registers", kMostValues);
+    void* room = operator new(sizeof(Activation) + m.frame * sizeof(Value));
+    call_ = new (room) Activation{call_, &m, m.code.data(), nullptr};
+    Value* const values = call_->values();
+    for (size_t k = 0; k < m.frame; ++k) new (values + k) Value();
+    call_->top = values + m.registers;
+    for (size_t k = 0; k < count; ++k) put(*call_->top++, args[k]);
     values_ += m.frame;
+    ++depth_;
   }
   // True where no call is left.
   bool leave() {
-    put(result_, calls_.back().top[-1]);
-    values_ -= calls_.back().method->frame;
-    calls_.pop_back();
-    if (calls_.empty()) return true;
+    put(result_, call_->top[-1]);
+    drop_call();
+    if (!call_) return true;
     push_result();
     return false;
   }
+  void drop_call() {
+    Activation* const call = call_;
+    const size_t frame = call->method->frame;
+    for (size_t k = 0; k < frame; ++k) call->values()[k].~Value();
+    call_ = call->caller;
+    operator delete(call);
+    values_ -= frame;
+    --depth_;
+  }
   // Of a call of a method, behind which its caller goes on.
   void push_result() {
-    Activation& caller = calls_.back();
-    put(*caller.top++, result_);
-    ++caller.at;
+    put(*call_->top++, result_);
+    ++call_->at;
   }
 
-  void call_method(const Instruction& i) {
-    Activation& call = calls_.back();
+  void call_method(Activation& call, const Instruction& i) {
     const std::string& name = call.method->constants[static_cast<size_t>(i.x)].to_string_ref();
     Value* args = call.top - i.n;
     const TypePtr type = args[0].to_object().type();
@@ -116,18 +131,17 @@ class StackMachine {
       call.top = args;
       return enter(*method, args, i.n);
     }
-    SCONCE_CHECK(custom_classes, "{} has no method '{}'", type->to_string(), name);
+    if (!custom_classes) refuse("%s has no method '%s'", type->to_string().c_str(), name.c_str());
     take_steps(0);
     result_ = custom_classes->call(type, name, {args, i.n});
-    for (Value* v = args; v != call.top; ++v) clear(*v);
-    call.top = args;
+    pop(call, i.n);
     push_result();
   }
 
   // All other instructions.
   void step(Activation& call, Instruction& i) {
     const StackMethod& m = *call.method;
-    Value* const registers = call.values.get() - 1;  // counted from 1
+    Value* const registers = call.values() - 1;  // counted from 1
     Value*& top = call.top;
     switch (i.op) {
       case Opcode::op:
@@ -211,15 +225,15 @@ class StackMachine {
   }
 
   // Old files have the message alone, others the class of the exception on top of it.
-  [[noreturn]] static void raise(const Activation& call) {
+  [[noreturn]] static void raise(Activation& call) {
     const StackMethod& m = *call.method;
     const Instruction* before = call.at - 1;
     const bool has_class = call.at != m.code.data() && before->op == Opcode::loadc &&
-                           call.top - call.values.get() >= static_cast<ptrdiff_t>(m.registers) + 2 &&
+                           call.top - call.values() >= static_cast<ptrdiff_t>(m.registers) + 2 &&
                            is_exception_class(m.constants[static_cast<size_t>(before->x)]);
     const Value& name = call.top[-1];
     throw MethodError(ErrorKind::runtime, call.top[has_class ? -2 : -1].to_string_ref(),
-                      has_class && name.is_string() ? name.to_string_ref() : std::string());
+                      has_class && name.is_string() ? std::string_view(name.to_string_ref()) : std::string_view());
   }
 
   // ---- lists, dicts, tuples, types ----
@@ -250,9 +264,7 @@ class StackMachine {
         return slice(call, i);
       case Opcode::list_unpack: {
         const std::vector<Value> items = top[-1].to_list().values();
-        SCONCE_CHECK(items.size() == static_cast<size_t>(i.x), "Expected {} elements in a list but found {}", i.x,
-                     items.size());
-        return unpack(call, items);
+        return unpack(call, items, static_cast<size_t>(i.x), "list");
       }
       case Opcode::warn:
         if (i.n == 0) std::fputs(format_message("UserWarning: {}\n", {top[-2].to_string_ref()}).c_str(), stderr);
@@ -291,7 +303,8 @@ class StackMachine {
   static void make_tuple(Activation& call, size_t count, TypePtr type) {
     charge_values(4 + count);
     Value* const items = call.top - count;
-    std::vector<Value> taken(std::make_move_iterator(items), std::make_move_iterator(call.top));
+    std::vector<Value> taken(count);
+    for (size_t k = 0; k < count; ++k) put(taken[k], items[k]);
     Value made(make_ref<Tuple>(std::move(taken), type && !type->fields().empty() ? type : nullptr));
     replace(call, count, made);
   }
@@ -304,14 +317,16 @@ class StackMachine {
   static void slice(Activation& call, const Instruction& i) {
     const std::vector<Value>& items = call.top[-1].to_tuple().items;
     const size_t from = static_cast<size_t>(i.x), count = i.n;
-    SCONCE_CHECK_AS(index, from + count <= items.size(), "tuple index {} is out of range for a tuple of {}",
-                    from + count - 1, items.size());
+    if (from + count > items.size())
+      refuse_as(ErrorKind::index, "tuple index %zu is out of range for a tuple of %zu", from + count - 1, items.size());
     charge_values(4 + count);
-    std::vector<Value> part(items.begin() + i.x, items.begin() + i.x + i.n);
+    std::vector<Value> part(count);
+    for (size_t k = 0; k < count; ++k) part[k] = items[from + k];
     Value made(make_ref<Tuple>(std::move(part)));
     put(call.top[-1], made);
   }
-  static void unpack(Activation& call, const std::vector<Value>& items) {
+  static void unpack(Activation& call, const std::vector<Value>& items, size_t wanted, const char* what) {
+    if (items.size() != wanted) refuse("Expected %zu elements in a %s but found %zu", wanted, what, items.size());
     clear(*--call.top);
     for (const Value& item : items) put_copy(*call.top++, item);
   }
@@ -332,8 +347,7 @@ class StackMachine {
         const Value tuple = call.top[-1];
         const std::vector<Value>& items = tuple.to_tuple().items;
         const size_t wanted = call.at[1].op == Opcode::storen ? call.at[1].n : 1;  // as the verifier has seen it
-        SCONCE_CHECK(items.size() == wanted, "Expected {} elements in a tuple but found {}", wanted, items.size());
-        return unpack(call, items);
+        return unpack(call, items, wanted, "tuple");
       }
       case StackOperator::Kind::uninitialized:
         ++call.top;
@@ -376,26 +390,28 @@ class StackMachine {
 
   StackProgram& program_;
   const size_t max_depth_;
-  std::vector<Activation> calls_;
-  size_t values_ = 0;
+  Activation* call_ = nullptr;  // the innermost
+  size_t depth_ = 0, values_ = 0;
   Value result_;
 };
 
 // The reason, as `raise` or an operator gave it, with the lines that led there.
 [[noreturn]] void fail_script(const Error& e, std::string_view exception_class, const StackMachine& machine,
                               const Places* places) {
-  const std::string reason = e.kind() == ErrorKind::key ? "KeyError: " + e.message() : e.message();
-  const std::string text = format_message(
-      "The following operation failed in the TorchScript interpreter.\n{}{}: {}\n",
-      {places ? places->traceback(machine.calls()) : "Traceback of TorchScript (most recent call last):\n",
-       exception_class.empty() ? "RuntimeError" : exception_class, reason});
-  throw MethodError(e.kind(), text, std::string(exception_class));
+  std::string lines = "Traceback of TorchScript (most recent call last):\n";
+  if (places) lines = places->traceback(machine.innermost());
+  if (exception_class.empty()) lines += "RuntimeError";
+  throw MethodError(
+      e.kind(),
+      format_message("The following operation failed in the TorchScript interpreter.\n{}{}: {}{}\n",
+                     {lines, exception_class, e.kind() == ErrorKind::key ? "KeyError: " : "", e.message()}),
+      exception_class);
 }
 
 }  // namespace
 
-MethodError::MethodError(ErrorKind kind, std::string message, std::string name)
-    : Error(kind, std::move(message)), exception_class(std::move(name)) {}
+MethodError::MethodError(ErrorKind kind, std::string_view message, std::string_view name)
+    : Error(kind, std::string(message)), exception_class(name) {}
 MethodError::~MethodError() = default;
 
 Value run_method(StackProgram& program, StackMethod& method, std::span<Value> args, const Places* places,
@@ -410,24 +426,26 @@ Value run_method(StackProgram& program, StackMethod& method, std::span<Value> ar
   }
 }
 
+[[noreturn, gnu::cold]] static void misfit(const StackMethod& m, const std::string& why) {
+  fail(ErrorKind::runtime, "{}() {}Declaration: {}", {m.short_name(), why, m.signature(0)});
+}
+
 void bind_arguments(const StackMethod& m, std::vector<Value>& args) {
   const size_t given = args.size(), n = m.arguments.size();
-  SCONCE_CHECK(given <= n, "{}() expected at most {} argument(s) but received {} argument(s). Declaration: {}",
-               m.short_name(), n, given, m.signature(0));
+  if (given > n) misfit(m, format_message("expected at most {} argument(s) but received {} argument(s). ", {n, given}));
   args.resize(n);
   for (size_t i = 0; i < n; ++i) {
     const StackArgument& a = m.arguments[i];
     if (i >= given) {
-      SCONCE_CHECK(a.default_value, "{}() is missing value for argument '{}'. Declaration: {}", m.short_name(), a.name,
-                   m.signature(0));
+      if (!a.default_value) misfit(m, format_message("is missing value for argument '{}'. ", {a.name}));
       args[i] = *a.default_value;
     }
     if (args[i].is_tensor() && a.type->is(TypeKind::tensor)) continue;
     const Value before = args[i];  // for the message
-    SCONCE_CHECK(runtime::convert_argument(args[i], a.type),
-                 "{}() Expected a value of type '{}' for argument '{}' but instead found type '{}'.\nPosition: {}\n"
-                 "Declaration: {}",
-                 m.short_name(), a.type->annotation(), a.name, before.type()->annotation(), i, m.signature(0));
+    if (runtime::convert_argument(args[i], a.type)) continue;
+    misfit(m, format_message("Expected a value of type '{}' for argument '{}' but instead found type '{}'.\n"
+                             "Position: {}\n",
+                             {a.type->annotation(), a.name, before.type()->annotation(), i}));
   }
 }
 

@@ -10,26 +10,27 @@
 
 namespace sconce::lite {
 
-// A call that has not returned.
+// A call that has not returned, in front of its values: registers, then the stack.
 struct Activation {
+  Activation* caller;  // null: none
   StackMethod* method;
-  Instruction* at;                  // the current one
-  std::unique_ptr<Value[]> values;  // registers, then the stack
-  Value* top;                       // behind the last value of the stack
+  Instruction* at;  // the current one
+  Value* top;       // behind the last value of the stack
+  Value* values() { return reinterpret_cast<Value*>(this + 1); }
 };
 
 // Lines of the source for tracebacks (docs/small.md, `places yes`).
 class Places {
  public:
   virtual ~Places() = default;
-  // The traceback of these calls, of which the first is the outermost.
-  virtual std::string traceback(std::span<const Activation> calls) const = 0;
+  // The traceback of this call and its callers.
+  virtual std::string traceback(const Activation* innermost) const = 0;
 };
 
 // What ends a method: what() says where, too.
 class MethodError final : public Error {
  public:
-  MethodError(ErrorKind kind, std::string message, std::string exception_class);
+  MethodError(ErrorKind kind, std::string_view message, std::string_view exception_class);
   ~MethodError() override;
   const std::string exception_class;  // of `raise`: "builtins.ValueError", or empty
 };

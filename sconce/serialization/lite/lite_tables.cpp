@@ -1,6 +1,6 @@
 #include "sconce/serialization/lite/lite_tables.h"
 
-#include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -134,10 +134,10 @@ Effect effect_in_table(const Instruction& i) {
 }
 
 static std::optional<Opcode> find_opcode(std::string_view OpcodeRow::* column, std::string_view text) {
-  const auto* found =
-      std::find_if(std::begin(kOpcodes), std::end(kOpcodes), [&](const OpcodeRow& row) { return row.*column == text; });
-  if (found == std::end(kOpcodes)) return std::nullopt;
-  return static_cast<Opcode>(found - std::begin(kOpcodes));
+  for (size_t i = 0; i < std::size(kOpcodes); ++i) {
+    if (kOpcodes[i].*column == text) return static_cast<Opcode>(i);
+  }
+  return std::nullopt;
 }
 std::optional<Opcode> opcode_by_name(std::string_view name) { return find_opcode(&OpcodeRow::name, name); }
 std::optional<Opcode> opcode_by_operator(std::string_view name) { return find_opcode(&OpcodeRow::op, name); }
