@@ -136,10 +136,9 @@ class ArchivePickle {
   // ---- containers ----
   void make_tuple(size_t count) {
     Item whole{.depth = 1};
-    std::vector<Value> items;
-    items.reserve(count);
     Item* const parts = last(count);
-    for (size_t i = 0; i < count; ++i) items.push_back(part(whole, parts[i]));
+    std::vector<Value> items(count);
+    for (size_t i = 0; i < count; ++i) items[i] = part(whole, parts[i]);
     whole.value = Value(make_ref<Tuple>(std::move(items)));
     replace(count, whole);
   }
@@ -148,7 +147,7 @@ class ArchivePickle {
     Item* const parts = last(count + 1) + 1;
     Item whole = std::move(parts[-1]);
     if (whole.value.tag() != tag || !whole.value.counted()->count.unique())
-      wrong("items are given to something that is not a new ", std::string(tag_name(tag)).c_str());
+      wrong("items are given to something that is not a new ", tag_name(tag).data());
     if (tag == Tag::list) {
       for (size_t i = 0; i < count; ++i) whole.value.to_list().append(part(whole, parts[i]));
     } else {
@@ -208,7 +207,8 @@ class ArchivePickle {
     try {
       made.value = make(constructor, made.value.to_tuple().items);
     } catch (const Error& error) {
-      wrong(kConstructors[static_cast<size_t>(constructor)], format_message(": {}", {error.message()}).c_str());
+      refuse("%s: pickle, byte %zu: %s: %s", name_.c_str(), at_, kConstructors[static_cast<size_t>(constructor)],
+             error.what());
     }
     if (made.value.is_tensor()) made.depth = 0, made.weight = 1;  // has no parts
     replace(2, made);
@@ -216,7 +216,7 @@ class ArchivePickle {
   Value make(Constructor constructor, const std::vector<Value>& args) {
     constexpr size_t kArguments[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 0, 2, 1};  // where it is not for the constructor to say
     const size_t wanted = kArguments[static_cast<size_t>(constructor)];
-    SCONCE_CHECK(wanted == 0 || args.size() == wanted, "takes {} arguments, got {}", wanted, args.size());
+    if (wanted != 0 && args.size() != wanted) refuse("takes %zu arguments, got %zu", wanted, args.size());
     switch (constructor) {
       case Constructor::tensor:
         return rebuild_tensor(args);
@@ -225,13 +225,13 @@ class ArchivePickle {
       case Constructor::sparse:
         return rebuild_sparse(args);
       case Constructor::ints:
-        return as(args[0], list_type(int_type()));
       case Constructor::reals:
-        return as(args[0], list_type(float_type()));
       case Constructor::bools:
-        return as(args[0], list_type(bool_type()));
-      case Constructor::tensors:
-        return as(args[0], list_type(tensor_type()));
+      case Constructor::tensors: {
+        constexpr TypeKind kItems[] = {TypeKind::int_, TypeKind::float_, TypeKind::bool_, TypeKind::tensor};
+        const size_t which = static_cast<size_t>(constructor) - static_cast<size_t>(Constructor::ints);
+        return as(args[0], list_type(simple_type(kItems[which])));
+      }
       case Constructor::typed:
         return as(args[0], source_.find_type(args[1].to_string_ref()));
       case Constructor::complex:

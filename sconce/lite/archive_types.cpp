@@ -1,5 +1,7 @@
 #include "sconce/lite/archive_types.h"
 
+#include <algorithm>
+
 #include "sconce/base/error.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/lite/selected.h"
@@ -68,7 +70,7 @@ class TypeReader {
     if (word == "device") return device_type();
     if (word == "dtype" || word == "layout" || word == "memory_format" || word == "qscheme") return int_type();
     if (text_.substr(at_).starts_with("[") && !text_.substr(at_).starts_with("[]")) return with_parts(word);
-    if (const auto known = types_.named_.find(std::string(word)); known != types_.named_.end()) return known->second;
+    if (const TypePtr known = types_.find(word)) return known;
     if (!word.starts_with("__torch__.")) fail_as(ErrorKind::value, "type '{}': unknown type '{}'", text_, word);
     return in_schema_ ? any_type() : types_.find_class(word);
   }
@@ -105,7 +107,9 @@ class TypeReader {
     }
     expect("]");
     expect("]");
-    return types_.named_[std::string(word)] = named_tuple_type(word, parts, fields);
+    const TypePtr type = named_tuple_type(word, parts, fields);
+    types_.add(type);
+    return type;
   }
 
   ArchiveTypes& types_;
@@ -123,14 +127,40 @@ TypePtr ArchiveTypes::find_class(std::string_view name) {
     SCONCE_CHECK_AS(not_implemented, custom, "<model>: needs the class '{}', which is not registered", name);
     return custom;
   }
-  TypePtr& known = named_[std::string(name)];
-  if (!known) {
-    const TypePtr made = make_class_type(name);
-    scope_->adopt(made);
-    known = made;
+  TypePtr type = find(name);
+  if (!type) {
+    type = make_class_type(name);
+    scope_->adopt(type);
+    add(type);
   }
-  SCONCE_CHECK(known->is(TypeKind::class_), "<model>: '{}' is no class", name);
-  return known;
+  SCONCE_CHECK(type->is(TypeKind::class_), "<model>: '{}' is no class", name);
+  return type;
+}
+
+size_t ArchiveTypes::place_of(std::string_view name) const {
+  size_t low = 0, high = named_.size();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (named_[middle]->name() < name)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+TypePtr ArchiveTypes::find(std::string_view name) const {
+  const size_t at = place_of(name);
+  return at < named_.size() && named_[at]->name() == name ? named_[at] : nullptr;
+}
+
+void ArchiveTypes::add(TypePtr type) {
+  const size_t at = place_of(type->name());
+  if (at == named_.size() || named_[at]->name() != type->name()) {
+    named_.push_back(nullptr);
+    std::copy_backward(named_.begin() + static_cast<ptrdiff_t>(at), named_.end() - 1, named_.end());
+  }
+  named_[at] = type;
 }
 
 TypePtr ArchiveTypes::parse(std::string_view text, bool in_schema) { return TypeReader(*this, text, in_schema).read(); }

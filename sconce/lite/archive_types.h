@@ -4,7 +4,7 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include "sconce/types/type.h"
 
@@ -22,8 +22,12 @@ class ArchiveTypes {
 
  private:
   friend class TypeReader;
+  TypePtr find(std::string_view name) const;  // null when there is none
+  void add(TypePtr type);                     // in place of one of the same name
+  size_t place_of(std::string_view name) const;
+
   Ref<TypeScope> scope_;
-  std::unordered_map<std::string, TypePtr> named_;  // classes and named tuples
+  std::vector<TypePtr> named_;  // classes and named tuples, by name
 };
 
 }  // namespace sconce::lite

@@ -1,4 +1,7 @@
 // The C interface of lite libraries: plain data to Values and back, and the barrier that no exception crosses.
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -10,6 +13,7 @@
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/lite/host.h"
 #include "sconce/lite/lite_model.h"
+#include "sconce/lite/read_error.h"
 #include "sconce/lite/sconce_lite.h"
 #include "sconce/lite/selected.h"
 
@@ -62,14 +66,18 @@ sconce_lite_status failed(sconce_lite_status status, std::string_view message, s
 }
 
 struct InvalidArgument {
-  std::string message;
+  char message[128];
 };
-template <class... Args>
-[[noreturn]] void invalid(std::string_view format, const Args&... args) {
-  throw InvalidArgument{format_message(format, {ErrorArg(args)...})};
+[[noreturn, gnu::cold, gnu::format(printf, 1, 2)]] void invalid(const char* format, ...) {
+  InvalidArgument error;
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(error.message, sizeof error.message, format, args);
+  va_end(args);
+  throw error;
 }
 void need(const void* pointer, const char* name) {
-  if (!pointer) invalid("{} is null", name);
+  if (!pointer) invalid("%s is null", name);
 }
 
 constexpr std::string_view kMissing = "operators that it needs are missing: ";
@@ -79,12 +87,13 @@ std::string advice(const Error& e) {
   const std::string& message = e.message();
   if (e.kind() != ErrorKind::not_implemented) return message;
   if (message.find(kMissing) != message.npos)
-    return message +
-           "; sconce select MODEL --with SELECTION -o SELECTION adds them, and cmake -DSCONCE_SELECT=SELECTION "
-           "builds the library with them";
+    return format_message(
+        "{}; sconce select MODEL --with SELECTION -o SELECTION adds them, and cmake -DSCONCE_SELECT=SELECTION "
+        "builds the library with them",
+        {message});
   if (*selected_dtypes && message.find("not implemented for") != message.npos)
-    return message + " (this library was built for " + selected_dtypes +
-           "; sconce select --dtypes adds others to its selection)";
+    return format_message("{} (this library was built for {}; sconce select --dtypes adds others to its selection)",
+                          {message, selected_dtypes});
   return message;
 }
 
@@ -104,8 +113,9 @@ sconce_lite_status guarded(bool loads, FunctionRef<void()> body) noexcept {
     } catch (const MethodError& e) {
       return failed(SCONCE_LITE_ERROR, advice(e), e.exception_class);
     } catch (const Error& e) {
-      return failed(status_of(e, loads), advice(e),
-                    loads ? std::string() : std::string("builtins.") + python_class(e.kind()));
+      char exception[64] = "";
+      if (!loads) std::snprintf(exception, sizeof exception, "builtins.%s", python_class(e.kind()));
+      return failed(status_of(e, loads), advice(e), exception);
     } catch (const std::bad_alloc&) {
       return failed(SCONCE_LITE_OUT_OF_MEMORY, "out of memory");
     } catch (const std::exception& e) {
@@ -119,29 +129,30 @@ sconce_lite_status guarded(bool loads, FunctionRef<void()> body) noexcept {
 // ---- arguments ----
 
 Tensor tensor_from(const sconce_lite_tensor& t) {
-  const auto* dtype = std::find_if(std::begin(kAllDTypes), std::end(kAllDTypes),
-                                   [&](DType d) { return static_cast<int>(d) == static_cast<int>(t.dtype); });
-  if (dtype == std::end(kAllDTypes) || is_quantized(*dtype))
-    invalid("{} is no dtype of arguments", static_cast<int>(t.dtype));
-  if (t.rank < 0 || t.rank > SCONCE_LITE_MAX_RANK) invalid("a tensor has {} dimensions", t.rank);
+  bool is_dtype = false;
+  for (const DType d : kAllDTypes) is_dtype |= static_cast<int>(d) == static_cast<int>(t.dtype);
+  const auto dtype = static_cast<DType>(t.dtype);
+  if (!is_dtype || is_quantized(dtype)) invalid("%d is no dtype of arguments", static_cast<int>(t.dtype));
+  if (t.rank < 0 || t.rank > SCONCE_LITE_MAX_RANK) invalid("a tensor has %d dimensions", t.rank);
   int64_t last = 0, bytes = 0;
   bool overflow = false, is_empty = false;
   for (int i = 0; i < t.rank; ++i) {
-    if (t.sizes[i] < 0 || t.strides[i] < 0) invalid("a tensor has size {} and stride {}", t.sizes[i], t.strides[i]);
+    if (t.sizes[i] < 0 || t.strides[i] < 0)
+      invalid("a tensor has size %" PRId64 " and stride %" PRId64, t.sizes[i], t.strides[i]);
     is_empty |= t.sizes[i] == 0;
     int64_t step = 0;
     overflow |=
         __builtin_mul_overflow(t.sizes[i] - 1, t.strides[i], &step) || __builtin_add_overflow(last, step, &last);
   }
-  const auto item = static_cast<int64_t>(item_size(*dtype));
+  const auto item = static_cast<int64_t>(item_size(dtype));
   overflow |= __builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, item, &bytes);
   if (is_empty) bytes = 0;
   if (overflow && !is_empty) invalid("a tensor is too large");
   if (bytes > 0) need(t.data, "data");
-  if (reinterpret_cast<uintptr_t>(t.data) % item_size(*dtype) % alignof(std::max_align_t) != 0)
-    invalid("data is not aligned for elements of {} bytes", item);
+  if (reinterpret_cast<uintptr_t>(t.data) % item_size(dtype) % alignof(std::max_align_t) != 0)
+    invalid("data is not aligned for elements of %" PRId64 " bytes", item);
   const auto rank = static_cast<size_t>(t.rank);
-  return make_tensor(wrap_storage(t.data, static_cast<size_t>(bytes), nullptr, nullptr), *dtype, IntList(t.sizes, rank),
+  return make_tensor(wrap_storage(t.data, static_cast<size_t>(bytes), nullptr, nullptr), dtype, IntList(t.sizes, rank),
                      IntList(t.strides, rank), 0);
 }
 
@@ -149,9 +160,8 @@ Value value_from(const sconce_lite_value& v, int depth);
 
 std::vector<Value> values_from(const sconce_lite_value& v, int depth) {
   if (v.as.list.count > 0) need(v.as.list.items, "items");
-  std::vector<Value> items;
-  items.reserve(v.as.list.count);
-  for (size_t i = 0; i < v.as.list.count; ++i) items.push_back(value_from(v.as.list.items[i], depth + 1));
+  std::vector<Value> items(v.as.list.count);
+  for (size_t i = 0; i < items.size(); ++i) items[i] = value_from(v.as.list.items[i], depth + 1);
   return items;
 }
 
@@ -167,7 +177,7 @@ TypePtr common_type(const std::vector<Value>& items, size_t from, size_t step) {
 }
 
 Value value_from(const sconce_lite_value& v, int depth) {
-  if (depth > kMostNested) invalid("values are nested more than {} deep", kMostNested);
+  if (depth > kMostNested) invalid("values are nested more than %d deep", kMostNested);
   switch (v.kind) {
     case SCONCE_LITE_NONE:
       return {};
@@ -194,7 +204,7 @@ Value value_from(const sconce_lite_value& v, int depth) {
       return Value(make_ref<Tuple>(values_from(v, depth)));
     case SCONCE_LITE_DICT: {
       const std::vector<Value> items = values_from(v, depth);
-      if (items.size() % 2 != 0) invalid("a dict has {} keys and values", items.size());
+      if (items.size() % 2 != 0) invalid("a dict has %zu keys and values", items.size());
       auto dict = make_ref<Dict>(common_type(items, 0, 2), common_type(items, 1, 2));
       for (size_t i = 0; i < items.size(); i += 2) dict->set(items[i], items[i + 1]);
       return Value(std::move(dict));
@@ -202,42 +212,30 @@ Value value_from(const sconce_lite_value& v, int depth) {
     case SCONCE_LITE_OTHER:
       break;
   }
-  invalid("{} is no kind of arguments", static_cast<int>(v.kind));
+  invalid("%d is no kind of arguments", static_cast<int>(v.kind));
 }
 
 // ---- results ----
 
-size_t count_nodes(const Value& v, int depth) {
-  if (depth > kMostNested) fail("a result is nested more than {} deep", kMostNested);
-  size_t n = 1;
-  if (v.is_list()) {
-    const List& list = v.to_list();
-    if (list.is_ints() || list.is_doubles() || list.is_bools() || list.is_tensors()) return n + list.size();
-    for (size_t i = 0; i < list.size(); ++i) n += count_nodes(list.get(i), depth + 1);
-  } else if (v.is_tuple()) {
-    for (const Value& item : v.to_tuple().items) n += count_nodes(item, depth + 1);
-  } else if (v.is_dict()) {
-    v.to_dict().for_each([&](const Value& key, const Value& value) {
-      n += count_nodes(key, depth + 1) + count_nodes(value, depth + 1);
-    });
-  }
-  return n;
-}
-
-// Writes a value at `to`, and what it holds behind `next`.
+// Writes a value at the first node, and what it holds behind it. A first walk, without nodes, counts them.
 class ResultWriter {
  public:
   explicit ResultWriter(sconce_lite_model& model) : model_(model) {}
 
   void write(const Value& v) {
+    put(v, 0, 0);
+    model_.result.assign(count_, sconce_lite_value{});
     model_.texts.clear();
-    model_.result.assign(count_nodes(v, 0), sconce_lite_value{});
-    next_ = 1;
-    put(v, model_.result[0]);
+    nodes_ = model_.result.data();
+    count_ = 1;
+    put(v, 0, 0);
   }
 
  private:
-  void put(const Value& v, sconce_lite_value& to) {
+  void put(const Value& v, size_t at, int depth) {
+    if (depth > kMostNested) refuse("a result is nested more than %d deep", kMostNested);
+    sconce_lite_value unused;
+    sconce_lite_value& to = nodes_ ? nodes_[at] : unused;
     switch (v.tag()) {
       case Tag::none:
         to.kind = SCONCE_LITE_NONE;
@@ -260,66 +258,70 @@ class ResultWriter {
         to.as.complex_parts[1] = v.to_complex().imag();
         return;
       case Tag::string:
-        return put_text(v.to_string_ref(), SCONCE_LITE_TEXT, to);
+        return put_text(v, SCONCE_LITE_TEXT, to);
       case Tag::tensor:
         return put_tensor(v.to_tensor(), to);
       case Tag::list: {
-        const List& list = v.to_list();
-        sconce_lite_value* items = begin(SCONCE_LITE_LIST, list.size(), to);
-        for (size_t i = 0; i < list.size(); ++i) put(list.get(i), items[i]);
+        List& list = v.to_list();
+        size_t next = begin(SCONCE_LITE_LIST, list.size(), to);
+        if (!nodes_ && !list.value_items()) return;  // nothing holds more
+        for (size_t i = 0; i < list.size(); ++i) put(list.get(i), next++, depth + 1);
         return;
       }
       case Tag::tuple: {
-        const std::vector<Value>& all = v.to_tuple().items;
-        sconce_lite_value* items = begin(SCONCE_LITE_TUPLE, all.size(), to);
-        for (size_t i = 0; i < all.size(); ++i) put(all[i], items[i]);
+        size_t next = begin(SCONCE_LITE_TUPLE, v.to_tuple().items.size(), to);
+        for (const Value& item : v.to_tuple().items) put(item, next++, depth + 1);
         return;
       }
       case Tag::dict: {
-        sconce_lite_value* items = begin(SCONCE_LITE_DICT, 2 * v.to_dict().size(), to);
+        size_t next = begin(SCONCE_LITE_DICT, 2 * v.to_dict().size(), to);
         v.to_dict().for_each([&](const Value& key, const Value& value) {
-          put(key, *items++);
-          put(value, *items++);
+          put(key, next++, depth + 1);
+          put(value, next++, depth + 1);
         });
         return;
       }
       default:
+        if (!nodes_) return;
         model_.texts.emplace_back(v.is_device() ? to_string(v.to_device()) : v.type()->annotation());
-        return put_text(model_.texts.back().to_string_ref(), SCONCE_LITE_OTHER, to);
+        return put_text(model_.texts.back(), SCONCE_LITE_OTHER, to);
     }
   }
-  void put_text(const std::string& text, sconce_lite_kind kind, sconce_lite_value& to) {
+  static void put_text(const Value& v, sconce_lite_kind kind, sconce_lite_value& to) {
+    const std::string& text = v.to_string_ref();
     to.kind = kind;
     to.as.text = {text.c_str(), text.size()};
   }
-  void put_tensor(const Tensor& t, sconce_lite_value& to) {
-    if (t.dim() > SCONCE_LITE_MAX_RANK) fail("a result has {} dimensions", t.dim());
-    if (t.is_meta() || t.layout() != Layout::strided) fail("a result is a tensor without memory of its own");
+  static void put_tensor(const Tensor& t, sconce_lite_value& to) {
+    if (t.dim() > SCONCE_LITE_MAX_RANK) refuse("a result has %d dimensions", static_cast<int>(t.dim()));
+    if (t.is_meta() || t.layout() != Layout::strided) refuse("a result is a tensor without memory of its own");
     to.kind = SCONCE_LITE_TENSOR;
     to.as.tensor.dtype = static_cast<sconce_lite_dtype>(t.dtype());
     to.as.tensor.rank = static_cast<int>(t.dim());
-    for (int64_t i = 0; i < t.dim(); ++i) {
-      to.as.tensor.sizes[i] = t.sizes()[static_cast<size_t>(i)];
-      to.as.tensor.strides[i] = t.strides()[static_cast<size_t>(i)];
+    for (size_t i = 0; i < t.sizes().size(); ++i) {
+      to.as.tensor.sizes[i] = t.sizes()[i];
+      to.as.tensor.strides[i] = t.strides()[i];
     }
     to.as.tensor.data = t.numel() > 0 ? t.data() : nullptr;
   }
-  sconce_lite_value* begin(sconce_lite_kind kind, size_t count, sconce_lite_value& to) {
-    sconce_lite_value* items = model_.result.data() + next_;
-    next_ += count;
+  // The place of the first of the items that a container has.
+  size_t begin(sconce_lite_kind kind, size_t count, sconce_lite_value& to) {
+    const size_t first = count_;
+    count_ += count;
     to.kind = kind;
-    to.as.list = {items, count};
-    return items;
+    to.as.list = {nodes_ + (nodes_ ? first : 0), count};
+    return first;
   }
 
   sconce_lite_model& model_;
-  size_t next_ = 0;
+  sconce_lite_value* nodes_ = nullptr;
+  size_t count_ = 1;
 };
 
 void check_processor() {
   if (cpu_level() < lowest_level)
-    fail("this library was built for processors of level x86-64-v{} and above, this one has x86-64-v{}", lowest_level,
-         cpu_level());
+    refuse("this library was built for processors of level x86-64-v%d and above, this one has x86-64-v%d", lowest_level,
+           cpu_level());
 }
 
 }  // namespace
@@ -335,7 +337,7 @@ sconce_lite_status sconce_lite_start(const sconce_lite_host* host) {
   return guarded(false, [&] {
     need(host, "host");
     if (!host->allocate != !host->release) invalid("allocate and release belong together");
-    if (host->parallel && host->threads < 1) invalid("threads is {}", host->threads);
+    if (host->parallel && host->threads < 1) invalid("threads is %d", host->threads);
     if (!set_host(*host)) invalid("sconce_lite_start comes before all others");
   });
 }
@@ -344,14 +346,15 @@ sconce_lite_status sconce_lite_load(const void* bytes, size_t size, unsigned fla
   return guarded(true, [&] {
     need(bytes, "bytes");
     need(out, "out");
-    if (flags & ~unsigned{SCONCE_LITE_COPY | SCONCE_LITE_TRUST}) invalid("there are no flags {} of loads", flags);
+    if (flags & ~unsigned{SCONCE_LITE_COPY | SCONCE_LITE_TRUST}) invalid("there are no flags %u of loads", flags);
     check_processor();
     take_small_blocks();
     auto* begin = static_cast<std::byte*>(const_cast<void*>(bytes));
     // A tensor that a program writes to in place, its own weights too, must not lie in memory that may be constant.
+    const std::shared_ptr<void> caller(std::shared_ptr<void>(), begin);  // owns them, and outlives the model
     const FileBytesPtr file = flags & SCONCE_LITE_COPY
                                   ? FileBytes::copy(std::span<const std::byte>(begin, size), "<model>")
-                                  : FileBytes::borrow(std::span(begin, size), "<model>", std::make_shared<char>());
+                                  : FileBytes::borrow(std::span(begin, size), "<model>", caller);
     *out = new sconce_lite_model(file, flags & SCONCE_LITE_TRUST);
   });
 }
@@ -377,13 +380,12 @@ sconce_lite_status sconce_lite_run(sconce_lite_model* model, size_t method, cons
   return guarded(false, [&] {
     need(model, "model");
     need(result, "result");
-    if (method >= model->model.methods.size()) invalid("the model has no method {}", method);
+    if (method >= model->model.methods.size()) invalid("the model has no method %zu", method);
     if (count > 0) need(arguments, "arguments");
     const RunBlocks blocks;
-    std::vector<Value> args;
-    args.reserve(count + 1);
-    for (size_t i = 0; i < count; ++i) args.push_back(value_from(arguments[i], 0));
-    ResultWriter(*model).write(model->model.run(model->model.methods[method], std::move(args)));
+    std::vector<Value> args(count + 1);
+    for (size_t i = 0; i < count; ++i) args[i + 1] = value_from(arguments[i], 0);
+    ResultWriter(*model).write(model->model.run(model->model.methods[method], args));
     *result = model->result.data();
   });
 }

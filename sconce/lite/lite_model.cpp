@@ -20,7 +20,7 @@ void Model::add(std::string name, std::string signature, std::unique_ptr<MethodB
   methods.push_back({std::move(name), std::move(signature), std::make_unique<Arena>(), std::move(body)});
 }
 
-const Value& Model::run(ModelMethod& method, std::vector<Value> args) {
+const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   result_ = Value();
   const NoGrad no_grad;
   struct Count {
@@ -33,7 +33,7 @@ const Value& Model::run(ModelMethod& method, std::vector<Value> args) {
   if (bytes != 0) limits.memory = bytes;
   const BudgetScope scope(steps == 0 && bytes == 0 ? nullptr : std::make_shared<Budget>(limits));
   ActiveArena active(*method.arena);
-  result_ = method.body->run(std::move(args));
+  result_ = method.body->run(args);
   active.succeeded();
   return result_;
 }

@@ -16,7 +16,7 @@ namespace sconce::lite {
 class MethodBody {
  public:
   virtual ~MethodBody() = default;
-  virtual Value run(std::vector<Value> args) = 0;
+  virtual Value run(std::vector<Value>& args) = 0;  // behind the first, which is free for the object
 };
 
 struct ModelMethod {
@@ -34,7 +34,7 @@ class Model {
   uint64_t steps = 0, bytes = 0;     // limits of a run; 0: none
 
   // The result is kept until the next run. Throws Error.
-  const Value& run(ModelMethod& method, std::vector<Value> args);
+  const Value& run(ModelMethod& method, std::vector<Value>& args);  // as MethodBody has them
   size_t arena_bytes() const;
   size_t outside() const { return outside_; }
 

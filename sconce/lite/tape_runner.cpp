@@ -132,7 +132,8 @@ void TapeRunner::call(const compiled::Program& program, Steps& steps, size_t n) 
   for (const ValueId v : steps.calls[n].dying) steps.values[v] = Tensor();
 }
 
-Value TapeRunner::run(std::vector<Value> args) {
+Value TapeRunner::run(std::vector<Value>& args) {
+  args.erase(args.begin());
   for (size_t i = args.size(); i < function_.arguments.size(); ++i) {
     SCONCE_CHECK(function_.arguments[i].default_value, "{}() is missing value for argument '{}'", function_.name,
                  function_.arguments[i].name);

@@ -13,7 +13,7 @@ class TapeRunner final : public MethodBody {
  public:
   explicit TapeRunner(compiled::CompiledFunction function, std::string file);
   // Throws Error; for arguments that the file was not compiled for, one that names both.
-  Value run(std::vector<Value> args) override;
+  Value run(std::vector<Value>& args) override;
 
  private:
   struct Call {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "sconce/autograd/variable.h"
 #include "sconce/base/weak.h"
@@ -26,9 +27,11 @@ const Value& need_tuple(const Value& v) {
 }
 
 std::vector<int64_t> ints_of(const Value& v) {
-  std::vector<int64_t> result;
-  const std::vector<Value> items = v.is_list() ? v.to_list().values() : v.to_tuple().items;
-  for (const Value& item : items) result.push_back(item.to_int());
+  std::vector<Value> listed;
+  if (v.is_list()) listed = v.to_list().values();
+  const std::vector<Value>& items = v.is_list() ? listed : v.to_tuple().items;
+  std::vector<int64_t> result(items.size());
+  for (size_t i = 0; i < items.size(); ++i) result[i] = items[i].to_int();
   return result;
 }
 
@@ -322,19 +325,19 @@ constexpr PickleConstructor kConstructors[] = {
 };
 
 struct QuantizedStorage {
-  std::string_view name;
+  const char* name;  // without "Storage"
   DType dtype;
 };
-constexpr QuantizedStorage kQuantizedStorages[] = {{"QInt8Storage", DType::int8},
-                                                   {"QUInt8Storage", DType::uint8},
-                                                   {"QInt32Storage", DType::int32},
-                                                   {"QUInt4x2Storage", DType::uint8},
-                                                   {"QUInt2x4Storage", DType::uint8}};
+constexpr QuantizedStorage kQuantizedStorages[] = {{"QInt8", DType::int8},
+                                                   {"QUInt8", DType::uint8},
+                                                   {"QInt32", DType::int32},
+                                                   {"QUInt4x2", DType::uint8},
+                                                   {"QUInt2x4", DType::uint8}};
 // Dtypes that PyTorch has and Sconce has not; tensors of them are recognised.
-constexpr std::string_view kForeignDTypes[] = {"float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
-                                               "float4_e2m1fn_x2", "complex32"};
-constexpr std::string_view kSchemes[] = {"per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
-                                         "per_channel_symmetric", "per_channel_affine_float_qparams"};
+constexpr const char* kForeignDTypes[] = {"float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2",
+                                          "complex32"};
+constexpr const char* kSchemes[] = {"per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
+                                    "per_channel_symmetric", "per_channel_affine_float_qparams"};
 
 }  // namespace
 
@@ -346,9 +349,11 @@ const PickleConstructor* find_pickle_constructor(std::string_view module, std::s
 }
 
 std::optional<DType> storage_dtype(std::string_view class_name) {
-  if (!class_name.ends_with("Storage")) return std::nullopt;
+  constexpr std::string_view kStorage = "Storage";
+  if (!class_name.ends_with(kStorage)) return std::nullopt;
+  class_name.remove_suffix(kStorage.size());
   for (DType dtype : kAllDTypes) {
-    if (class_name == std::string(dtype_legacy_name(dtype)) + "Storage") return dtype;
+    if (class_name == dtype_legacy_name(dtype)) return dtype;
   }
   for (const QuantizedStorage& q : kQuantizedStorages) {
     if (class_name == q.name) return q.dtype;
@@ -362,10 +367,11 @@ std::optional<Value> pickle_constant(std::string_view module, std::string_view n
   if (module == "torch") {
     DType dtype;
     if (dtype_from_name(name, &dtype)) return Value(dtype);
-    const auto listed = [&](const auto& names) {
-      return std::find(std::begin(names), std::end(names), name) != std::end(names);
-    };
-    if (listed(kSchemes) || listed(kForeignDTypes)) return Value(name);
+    for (const auto& names : {std::span(kSchemes), std::span(kForeignDTypes)}) {
+      for (const char* known : names) {
+        if (name == known) return Value(name);
+      }
+    }
   }
   return std::nullopt;
 }
