@@ -4,22 +4,30 @@
 #include <vector>
 
 namespace sconce::executor {
+namespace {
+
+// Puts `b` to the first `count` of `sorted`, behind those that it does not come before.
+void insert(std::vector<Lifetime*>& sorted, size_t count, Lifetime* b,
+            bool (*before)(const Lifetime& x, const Lifetime& y)) {
+  for (; count > 0 && before(*b, *sorted[count - 1]); --count) sorted[count] = sorted[count - 1];
+  sorted[count] = b;
+}
+
+}  // namespace
 
 size_t lay_out(std::span<Lifetime> buffers) {
   constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
   const auto rounded = [](size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
-  std::vector<Lifetime*> order;
-  order.reserve(buffers.size());
   // The largest first, and in their order where they are equal; as they are placed below, in quadratic time.
-  for (Lifetime& b : buffers)
-    order.insert(std::upper_bound(order.begin(), order.end(), &b,
-                                  [](const Lifetime* x, const Lifetime* y) { return x->bytes > y->bytes; }),
-                 &b);
+  std::vector<Lifetime*> order(buffers.size()), placed(buffers.size());
+  for (size_t i = 0; i < buffers.size(); ++i)
+    insert(order, i, &buffers[i], [](const Lifetime& x, const Lifetime& y) { return x.bytes > y.bytes; });
   size_t total = 0;
-  std::vector<Lifetime*> placed;  // by offset
-  for (Lifetime* b : order) {
+  for (size_t i = 0; i < order.size(); ++i) {
+    Lifetime* const b = order[i];
     size_t at = 0;
-    for (const Lifetime* other : placed) {
+    for (size_t k = 0; k < i; ++k) {
+      const Lifetime* other = placed[k];
       if (other->last < b->first || other->first > b->last) continue;
       const auto begin = static_cast<size_t>(other->offset);
       if (at + rounded(b->bytes) <= begin) break;
@@ -27,9 +35,8 @@ size_t lay_out(std::span<Lifetime> buffers) {
     }
     b->offset = static_cast<int64_t>(at);
     total = std::max(total, at + rounded(b->bytes));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
-                                   [](const Lifetime* x, const Lifetime* y) { return x->offset < y->offset; }),
-                  b);
+    // By offset.
+    insert(placed, i, b, [](const Lifetime& x, const Lifetime& y) { return x.offset < y.offset; });
   }
   return total;
 }

@@ -18,6 +18,8 @@
 namespace sconce::lite {
 namespace {
 
+using namespace std::string_view_literals;
+
 struct ArchiveModel {
   ArchiveTypes types;  // above what has values of them
   StackProgram program;
@@ -41,10 +43,6 @@ class Bytecode final : public MethodBody {
 
 constexpr std::string_view kData = "data/";
 
-[[gnu::noinline]] void add_attribute(TypePtr class_type, std::string name, TypePtr type) {
-  class_type->class_info()->attributes.push_back({std::move(name), type});
-}
-
 // What pickles of an archive refer to: classes, tensors of its storages.
 class ArchiveContext final : public PickleSource {
  public:
@@ -58,9 +56,9 @@ class ArchiveContext final : public PickleSource {
   // Constants' storages are shared with constants.pkl where the key says so: "0.storage", or, once, "constants/0".
   Tensor storage(const std::string& key, DType dtype, int64_t count) override {
     constexpr std::string_view kConstants = "constants/";
-    std::string record(key.starts_with(kConstants) ? std::string_view()
-                       : key.ends_with(".storage") ? kConstants
-                                                   : folder_);
+    std::string record(key.starts_with(kConstants)   ? std::string_view()
+                       : key.ends_with(".storage"sv) ? kConstants
+                                                     : folder_);
     return storages_.find(record += key, dtype, count);
   }
   TypePtr find_class(std::string_view name) override { return model_.types.find_class(name); }
@@ -68,7 +66,7 @@ class ArchiveContext final : public PickleSource {
   Value build(TypePtr type, Value state) override {
     if (folder_ != kData) wrong("%s: bytecode.pkl: an object of class '%s' is no constant", type);
     if (is_custom_class(type)) return restored(type, std::move(state), nullptr);
-    if (StackMethod* m = model_.program.find(type, "__setstate__")) return restored(type, std::move(state), m);
+    if (StackMethod* m = model_.program.find(type, "__setstate__"sv)) return restored(type, std::move(state), m);
     if (!state.is_dict()) wrong("%s: an object of class '%s' has no dict of attributes", type);
     return object_of(type, state.to_dict());
   }
@@ -81,20 +79,24 @@ class ArchiveContext final : public PickleSource {
 
   // A class is what its first object shows; the others must be the same.
   Value object_of(TypePtr type, const Dict& state) {
+    std::vector<ClassInfo::Attribute>& attributes = type->class_info()->attributes;
     const bool is_first = !std::exchange(type->class_info()->is_module, true);  // which marks those that are known
-    state.for_each([&](const Value& key, const Value& v) {
-      if (!key.is_string()) wrong("%s: an attribute of class '%s' has no name", type);
-      if (is_first) add_attribute(type, key.to_string_ref(), v.is_none() ? any_type() : v.type());
-    });
-    const std::vector<ClassInfo::Attribute>& attributes = type->class_info()->attributes;
+    if (is_first) attributes = std::vector<ClassInfo::Attribute>(state.size());
     bool same = state.size() == attributes.size();
-    Ref<Object> object = make_ref<Object>(type);
+    std::vector<Value> values(state.size());
     size_t at = 0;
     state.for_each([&](const Value& key, const Value& v) {
+      if (!key.is_string()) wrong("%s: an attribute of class '%s' has no name", type);
+      if (is_first) {
+        attributes[at].name = key.to_string_ref();
+        attributes[at].type = v.is_none() ? any_type() : v.type();
+      }
       same = same && attributes[at].name == key.to_string_ref();
-      if (same) object->set_slot(at++, v);
+      values[at++] = v;
     });
     if (!same) wrong("%s: two objects of class '%s' have different attributes", type);
+    Ref<Object> object = make_ref<Object>(type);
+    for (size_t i = 0; i < values.size(); ++i) object->set_slot(i, std::move(values[i]));
     return object;
   }
   // By __setstate__ of the archive, or of a class of C++.
@@ -123,12 +125,17 @@ class ArchiveContext final : public PickleSource {
 // The slots that __setstate__ sets, for classes of which no object shows their attributes.
 void define_slots(const StackProgram& program) {
   for (const StackMethod& m : program.methods) {
-    if (m.short_name() != "__setstate__") continue;
+    if (m.short_name() != "__setstate__"sv || !m.self->class_info()->attributes.empty()) continue;
     int32_t last = -1;
     for (const Instruction& i : m.code) {
       if (i.op == Opcode::set_attr) last = std::max(last, i.x);
     }
-    for (int32_t i = 0; i <= last; ++i) add_attribute(m.self, std::to_string(i), any_type());
+    std::vector<ClassInfo::Attribute> attributes(static_cast<size_t>(last + 1));
+    for (size_t i = 0; i < attributes.size(); ++i) {
+      attributes[i].name = std::to_string(i);
+      attributes[i].type = any_type();
+    }
+    m.self->class_info()->attributes = std::move(attributes);
   }
 }
 
@@ -145,19 +152,19 @@ void read_lite_archive(Model& model, const FileBytesPtr& file, bool trust) {
   const BudgetScope scope(load_budget(*file, {}));
   auto archive = std::make_shared<ArchiveModel>();
   {
-    ArchiveContext constants(*archive, records, "bytecode/", trust);
-    const Value bytecode = constants.read(records, "bytecode.pkl");
+    ArchiveContext constants(*archive, records, "bytecode/"sv, trust);
+    const Value bytecode = constants.read(records, "bytecode.pkl"sv);
     read_program(bytecode, file->name(), records.version(), archive->types, archive->program);
   }
   if (places_reader) archive->places = places_reader(records, archive->program);
   define_slots(archive->program);
-  archive->module = ArchiveContext(*archive, records, kData, trust).read(records, "data.pkl");
+  archive->module = ArchiveContext(*archive, records, kData, trust).read(records, "data.pkl"sv);
   if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", file->name().c_str());
   const TypePtr type = archive->module.to_object().type();
   for (const bool is_forward : {true, false}) {  // which is the first
     for (StackMethod& m : archive->program.methods) {
       const std::string_view name = m.short_name();
-      if (m.self != type || (name == "forward") != is_forward || name == "__setstate__" || name == "__getstate__")
+      if (m.self != type || (name == "forward"sv) != is_forward || name == "__setstate__"sv || name == "__getstate__"sv)
         continue;
       model.add(std::string(name), m.signature(1), std::make_unique<Bytecode>(archive, m));
     }

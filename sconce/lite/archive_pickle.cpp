@@ -109,7 +109,7 @@ class ArchivePickle {
   }
   // The last `count` items; none of those before a mark.
   Item* last(size_t count) {
-    if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) wrong("the stack is empty");
+    if (stack_.size() - (marks_.empty() ? 0 : static_cast<size_t>(marks_.back())) < count) wrong("the stack is empty");
     return stack_.data() + stack_.size() - count;
   }
   void drop(size_t count) {
@@ -117,7 +117,7 @@ class ArchivePickle {
   }
   size_t since_mark() {
     if (marks_.empty()) wrong("there is no mark");
-    const size_t from = marks_.back();
+    const auto from = static_cast<size_t>(marks_.back());
     marks_.pop_back();
     return stack_.size() - from;
   }
@@ -275,7 +275,7 @@ class ArchivePickle {
   void step(char op) {
     switch (op) {
       case '(':
-        return marks_.push_back(stack_.size());
+        return marks_.push_back(static_cast<int64_t>(stack_.size()));
       case ')':
       case '\x85':
       case '\x86':
@@ -359,7 +359,7 @@ class ArchivePickle {
   const uint64_t most_weight_;
   size_t at_ = 0;
   std::vector<Item> stack_, memo_;
-  std::vector<size_t> marks_;
+  std::vector<int64_t> marks_;  // places in the stack
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sconce/lite/archive_types.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/custom/custom_class.h"
@@ -8,6 +9,8 @@
 #include "sconce/types/class_info.h"
 
 namespace sconce::lite {
+
+using namespace std::string_view_literals;
 
 constexpr int kMostNested = 64;  // types in types
 
@@ -24,20 +27,21 @@ class TypeReader {
   }
 
  private:
-  [[noreturn]] void wrong() const {
-    fail_as(ErrorKind::value, "a type cannot be read at column {}: '{}'", at_ + 1, text_);
+  [[noreturn, gnu::cold]] void wrong() const {
+    fail(ErrorKind::value, "a type cannot be read at column {}: '{}'", {at_ + 1, text_});
   }
-  bool accept(std::string_view word) {
-    if (!text_.substr(at_).starts_with(word)) return false;
-    at_ += word.size();
+  bool accept(const char* word) {
+    const size_t size = std::strlen(word);
+    if (text_.compare(at_, size, word) != 0) return false;
+    at_ += size;
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     return true;
   }
-  void expect(std::string_view word) {
+  void expect(const char* word) {
     if (!accept(word)) wrong();
   }
   std::string_view name() {
-    const size_t end = std::min(text_.find_first_of("[](), ?", at_), text_.size());
+    const size_t end = std::min(text_.find_first_of("[](), ?"sv, at_), text_.size());
     if (end == at_) wrong();
     const std::string_view found = text_.substr(at_, end - at_);
     at_ = end;
@@ -62,16 +66,16 @@ class TypeReader {
 
   TypePtr plain() {
     std::string_view word = name();
-    for (const std::string_view module : {"torch.", "typing.", "builtins."}) {
-      if (word.starts_with(module)) word.remove_prefix(module.size());
+    for (const char* module : {"torch.", "typing.", "builtins."}) {
+      if (word.starts_with(module)) word.remove_prefix(std::strlen(module));
     }
     if (accept("[NamedTuple, [")) return named_tuple(word);
     if (const TypePtr simple = simple_type_by_name(word)) return simple;
-    if (word == "device") return device_type();
-    if (word == "dtype" || word == "layout" || word == "memory_format" || word == "qscheme") return int_type();
-    if (text_.substr(at_).starts_with("[") && !text_.substr(at_).starts_with("[]")) return with_parts(word);
+    if (word == "device"sv) return device_type();
+    if (word == "dtype"sv || word == "layout"sv || word == "memory_format"sv || word == "qscheme"sv) return int_type();
+    if (at_ < text_.size() && text_[at_] == '[' && text_.compare(at_, 2, "[]"sv) != 0) return with_parts(word);
     if (const TypePtr known = types_.find(word)) return known;
-    if (!word.starts_with("__torch__.")) fail_as(ErrorKind::value, "type '{}': unknown type '{}'", text_, word);
+    if (!word.starts_with("__torch__."sv)) fail(ErrorKind::value, "type '{}': unknown type '{}'", {text_, word});
     return in_schema_ ? any_type() : types_.find_class(word);
   }
 
@@ -84,13 +88,13 @@ class TypeReader {
       } while (accept(","));
       expect("]");
     }
-    if (word == "Tuple") return tuple_type(parts);
-    if (word == "Union" && !parts.empty()) return union_type(parts);
-    if (word == "Dict" && parts.size() == 2) return dict_type(parts[0], parts[1]);
+    if (word == "Tuple"sv) return tuple_type(parts);
+    if (word == "Union"sv && !parts.empty()) return union_type(parts);
+    if (word == "Dict"sv && parts.size() == 2) return dict_type(parts[0], parts[1]);
     if (parts.size() != 1) wrong();
-    if (word == "List") return list_type(parts[0]);
-    if (word == "Optional") return optional_type(parts[0]);
-    if (word == "Future") return future_type(parts[0]);
+    if (word == "List"sv) return list_type(parts[0]);
+    if (word == "Optional"sv) return optional_type(parts[0]);
+    if (word == "Future"sv) return future_type(parts[0]);
     wrong();
   }
 
@@ -99,7 +103,7 @@ class TypeReader {
     std::vector<std::string> fields;
     std::vector<TypePtr> parts;
     while (accept("[")) {
-      fields.emplace_back(name());
+      fields.push_back(std::string(name()));
       expect(",");
       parts.push_back(one());
       expect("]");
@@ -124,7 +128,7 @@ ArchiveTypes::ArchiveTypes() : scope_(make_ref<TypeScope>()) {}
 TypePtr ArchiveTypes::find_class(std::string_view name) {
   if (name.starts_with(kCustomClasses)) {
     const TypePtr custom = custom_classes ? custom_classes->find(name) : nullptr;
-    SCONCE_CHECK_AS(not_implemented, custom, "<model>: needs the class '{}', which is not registered", name);
+    if (!custom) fail(ErrorKind::not_implemented, "<model>: needs the class '{}', which is not registered", {name});
     return custom;
   }
   TypePtr type = find(name);
@@ -133,7 +137,7 @@ TypePtr ArchiveTypes::find_class(std::string_view name) {
     scope_->adopt(type);
     add(type);
   }
-  SCONCE_CHECK(type->is(TypeKind::class_), "<model>: '{}' is no class", name);
+  if (!type->is(TypeKind::class_)) fail(ErrorKind::runtime, "<model>: '{}' is no class", {name});
   return type;
 }
 

@@ -17,12 +17,12 @@ std::shared_ptr<const FileBytes> FileBytes::map(const std::string& path) {
 }
 
 std::shared_ptr<const FileBytes> FileBytes::copy(std::span<const std::byte> bytes, std::string name) {
-  std::shared_ptr<FileBytes> result(new FileBytes);
-  result->name_ = std::move(name);
-  result->size_ = bytes.size();
+  std::shared_ptr<const FileBytes> result = borrow({}, std::move(name), nullptr);
   if (bytes.empty()) return result;
-  result->data_ = static_cast<std::byte*>(lite::take_memory(bytes.size()));
-  std::memcpy(result->data_, bytes.data(), bytes.size());
+  auto& file = const_cast<FileBytes&>(*result);
+  file.data_ = static_cast<std::byte*>(lite::take_memory(bytes.size()));
+  file.size_ = bytes.size();
+  std::memcpy(file.data_, bytes.data(), bytes.size());
   return result;
 }
 

@@ -224,7 +224,7 @@ class ResultWriter {
 
   void write(const Value& v) {
     put(v, 0, 0);
-    model_.result.assign(count_, sconce_lite_value{});
+    if (model_.result.size() < count_) model_.result = std::vector<sconce_lite_value>(count_);
     model_.texts.clear();
     nodes_ = model_.result.data();
     count_ = 1;
@@ -283,7 +283,7 @@ class ResultWriter {
       }
       default:
         if (!nodes_) return;
-        model_.texts.emplace_back(v.is_device() ? to_string(v.to_device()) : v.type()->annotation());
+        model_.texts.push_back(Value(v.is_device() ? to_string(v.to_device()) : v.type()->annotation()));
         return put_text(model_.texts.back(), SCONCE_LITE_OTHER, to);
     }
   }

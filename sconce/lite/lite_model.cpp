@@ -2,7 +2,9 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
+#include "sconce/serialization/file/load_budget.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/tensor/grad_mode.h"
 
@@ -11,8 +13,9 @@ namespace sconce::lite {
 Model::Model(const FileBytesPtr& file, bool trust) {
   const bool is_compiled = Records(file).find("calls.scx") != nullptr;
   const ReadModel read = is_compiled ? compiled_reader : archive_reader;
-  SCONCE_CHECK(read, "{}: is a {}, and this library was built for models of the other kind", file->name(),
-               is_compiled ? "compiled file" : "lite archive");
+  if (!read)
+    refuse("%s: is a %s, and this library was built for models of the other kind", file->name().c_str(),
+           is_compiled ? "compiled file" : "lite archive");
   read(*this, file, trust);
 }
 
@@ -31,7 +34,7 @@ const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   Limits limits;
   if (steps != 0) limits.steps = steps;
   if (bytes != 0) limits.memory = bytes;
-  const BudgetScope scope(steps == 0 && bytes == 0 ? nullptr : std::make_shared<Budget>(limits));
+  const BudgetScope scope(steps == 0 && bytes == 0 ? nullptr : named_budget(limits, {}));
   ActiveArena active(*method.arena);
   result_ = method.body->run(args);
   active.succeeded();

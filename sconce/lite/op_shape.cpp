@@ -8,6 +8,8 @@
 namespace sconce::lite {
 namespace {
 
+using namespace std::string_view_literals;
+
 // The next part of a list, up to a comma or the parenthesis that closes it.
 std::string_view next_part(std::string_view& text) {
   int depth = 0;
@@ -30,7 +32,7 @@ std::string_view next_part(std::string_view& text) {
 
 std::string_view arguments_of(std::string_view schema) { return schema.substr(schema.find('(') + 1); }
 
-bool is_argument(std::string_view part) { return part != "*" && part != "..."; }
+bool is_argument(std::string_view part) { return part != "*"sv && part != "..."sv; }
 
 std::string unquoted(std::string_view text) {
   constexpr std::string_view kLetters = "nrtfv", kMeant = "\n\r\t\f\v";
@@ -48,14 +50,14 @@ std::string unquoted(std::string_view text) {
 
 // A number or a word, as a value of a type without `?` and `[]`.
 Value item_of(std::string_view type, std::string_view text) {
-  if (text == "None") return {};
-  if (text == "True" || text == "False") return text == "True";
+  if (text == "None"sv) return {};
+  if (text == "True"sv || text == "False"sv) return text == "True"sv;
   if (text.starts_with('"')) return unquoted(text.substr(1, text.size() - 2));
   const std::string number(text);
   char* end = nullptr;
   const double real = std::strtod(number.c_str(), &end);  // also reads inf and nan
-  const bool is_whole = text.find_first_not_of("-0123456789") == text.npos;
-  if (*end == 0 && (type == "float" || !is_whole)) return real;
+  const bool is_whole = text.find_first_not_of("-0123456789"sv) == text.npos;
+  if (*end == 0 && (type == "float"sv || !is_whole)) return real;
   if (is_whole) return static_cast<int64_t>(std::strtoll(number.c_str(), nullptr, 10));
   if (const std::optional<int64_t> known = named_default(text)) return *known;
   return parse_device(number);
@@ -68,15 +70,15 @@ OpShape::OpShape(const Op& op) {
   bool keyword_only = false;
   while (!text.starts_with(')')) {
     const std::string_view part = next_part(text);
-    keyword_only |= part == "*";
-    is_vararg |= part == "...";
+    keyword_only |= part == "*"sv;
+    is_vararg |= part == "..."sv;
     if (!is_argument(part)) continue;
     ++arguments;
-    out += keyword_only && part.find("!)") != part.npos;
+    out += keyword_only && part.find("!)"sv) != part.npos;
   }
   text.remove_prefix(std::string_view(") -> ").size());
-  makes_tensor = text.find("Tensor") != text.npos;
-  is_varret = text.find("...") != text.npos;
+  makes_tensor = text.find("Tensor"sv) != text.npos;
+  is_varret = text.find("..."sv) != text.npos;
   if (!text.starts_with('(')) {
     returns = is_varret ? 0 : 1;
     return;
@@ -100,10 +102,10 @@ Value OpArgument::default_value() const {
   std::string_view element = type, rest = default_text;
   if (element.ends_with('?')) element.remove_suffix(1);
   const size_t open = element.find('[');
-  if (open == element.npos || rest == "None") return item_of(element, rest);
+  if (open == element.npos || rest == "None"sv) return item_of(element, rest);
   const int repeated = std::atoi(element.data() + open + 1);  // int[2] stride=1
   element = element.substr(0, open);
-  Ref<List> list = make_ref<List>(element == "float" ? float_type() : element == "bool" ? bool_type() : int_type());
+  Ref<List> list = make_ref<List>(element == "float"sv ? float_type() : element == "bool"sv ? bool_type() : int_type());
   if (rest.starts_with('[')) {
     rest.remove_prefix(1);
     for (rest.remove_suffix(1); !rest.empty();) list->append(item_of(element, next_part(rest)));

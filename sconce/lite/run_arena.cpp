@@ -55,16 +55,16 @@ Arena::~Arena() {
     *at = next_arena_;
   }
   // Memory in which something lives stays: a cache of the library may have taken it.
-  if (memory_ && live_.empty()) give_memory(memory_);
+  if (memory_ && live_.size == 0) give_memory(memory_);
 }
 
 void Arena::begin() {
   if (state_ == State::noted) lay_out();
   if (state_ == State::laid_out) settle();
   // Blocks of an older plan may still live: its memory is theirs, and a new plan waits for them.
-  const bool may_note = live_.empty() && replans_ < kMostPlans;
+  const bool may_note = live_.size == 0 && replans_ < kMostPlans;
   if ((state_ == State::none || (state_ == State::planned && differs_)) && may_note) {
-    plan_.clear();
+    plan_.size = 0;
     ++plan_number_;
     plan_.reserve(256);
     live_.reserve(256);
@@ -84,24 +84,26 @@ void Arena::end(bool succeeded) noexcept {
     } catch (...) {
       return;  // there was no memory for it: the next run tries again
     }
-  plan_.clear();
+  plan_.size = 0;
   ++plan_number_;
   --replans_;
 }
 
 // Results live until the next run, so what lives now may be one.
 void Arena::lay_out() {
-  std::vector<executor::Lifetime> buffers;
-  buffers.reserve(plan_.size());
-  for (const Planned& p : plan_) buffers.push_back({p.bytes, p.first, p.last});
-  const size_t total = executor::lay_out(buffers);
-  live_.reserve(plan_.size());
+  const std::unique_ptr<executor::Lifetime[]> buffers(new executor::Lifetime[plan_.size]);
+  for (size_t i = 0; i < plan_.size; ++i) {
+    const Planned& p = plan_[i];
+    buffers[i] = {p.bytes, p.first, p.last};
+  }
+  const size_t total = executor::lay_out({buffers.get(), plan_.size});
+  live_.reserve(plan_.size);
   char* memory = total == 0 ? nullptr : static_cast<char*>(take_memory(total));
   if (memory_) give_memory(memory_);
   memory_ = memory;
   bytes_ = total;
-  for (size_t i = 0; i < plan_.size(); ++i) plan_[i].offset = buffers[i].offset;
-  live_.clear();
+  for (size_t i = 0; i < plan_.size; ++i) plan_[i].offset = buffers[i].offset;
+  live_.size = 0;
   state_ = State::laid_out;
 }
 
@@ -128,28 +130,28 @@ bool Arena::is_free(const Planned& p) const noexcept {
 void* Arena::take(size_t bytes, Ticket& ticket) noexcept {
   if (state_ == State::noting) {
     ++outside_;
-    if (plan_.size() == plan_.capacity()) {
+    if (plan_.is_full()) {
       active_arena = nullptr;  // the plan itself is no block of the run
       try {
-        plan_.reserve(2 * plan_.size());
+        plan_.reserve(2 * plan_.size);
       } catch (...) {
         active_arena = this;
         return nullptr;  // not noted: the next run differs from the plan
       }
       active_arena = this;
     }
-    plan_.push_back({bytes, now_++, kForever, -1, true});
-    ticket = {number_, plan_number_, static_cast<int32_t>(plan_.size()) - 1};
+    plan_[plan_.size++] = {bytes, now_++, kForever, -1, true};
+    ticket = {number_, plan_number_, static_cast<int32_t>(plan_.size) - 1};
     return nullptr;
   }
   if (state_ != State::planned) return nullptr;
   // Blocks that only the noted run took, for what is made once, are passed over.
   size_t n = next_;
-  const size_t end = std::min(plan_.size(), next_ + kMostPassed);
+  const size_t end = std::min(plan_.size, next_ + kMostPassed);
   while (n < end && plan_[n].bytes != bytes) ++n;
   Planned* p = n < end ? &plan_[n] : nullptr;
   next_ = p ? n + 1 : next_;
-  if (!p || p->lives || (p->offset >= 0 && !is_free(*p)) || live_.size() == live_.capacity()) {
+  if (!p || p->lives || (p->offset >= 0 && !is_free(*p)) || live_.is_full()) {
     differs_ = true;
     ++outside_;
     return nullptr;
@@ -160,7 +162,7 @@ void* Arena::take(size_t bytes, Ticket& ticket) noexcept {
   }
   p->lives = true;
   ticket = {number_, plan_number_, static_cast<int32_t>(n)};
-  live_.push_back(ticket.block);
+  live_[live_.size++] = ticket.block;
   return memory_ + p->offset;
 }
 
@@ -183,8 +185,8 @@ void Arena::free(int32_t block) noexcept {
   }
   for (int32_t& live : live_) {
     if (live != block) continue;
-    live = live_.back();
-    return live_.pop_back();
+    live = live_[--live_.size];
+    return;
   }
 }
 

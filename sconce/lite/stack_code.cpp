@@ -68,8 +68,8 @@ class ProgramReader {
     program_.methods = program_.room.take<StackMethod>(items.size() - 1);
     for (size_t i = 1; i < items.size(); ++i) read_method(items[i], program_.methods[i - 1]);
     if (!complaints_.empty())
-      fail_as(ErrorKind::not_implemented, "{}: bytecode.pkl: operators that it needs are missing: {}", file_,
-              complaints_);
+      fail(ErrorKind::not_implemented, "{}: bytecode.pkl: operators that it needs are missing: {}",
+           {file_, complaints_});
     in_code_ = true;
     for (StackMethod& m : program_.methods) verify(m);
   }
@@ -132,7 +132,7 @@ class ProgramReader {
     }
   }
   const Value& keep(const Value& v) {
-    program_.kept.push_back(v);
+    program_.kept.push_back(Value(v));
     return v;
   }
 

@@ -1,5 +1,6 @@
 #include "sconce/lite/stack_machine.h"
 
+#include <cinttypes>
 #include <cstdio>
 
 #include "sconce/base/budget.h"
@@ -47,8 +48,8 @@ bool is_exception_class(const Value& v) {
 }
 
 [[noreturn]] void fail_key(const Value& key) {
-  if (key.is_int()) fail_as(ErrorKind::key, "{}", key.to_int());
-  fail_as(ErrorKind::key, "{}", key.is_string() ? key.to_string_ref() : key.type()->annotation());
+  if (key.is_int()) refuse_as(ErrorKind::key, "%" PRId64, key.to_int());
+  throw Error(ErrorKind::key, key.is_string() ? key.to_string_ref() : key.type()->annotation());
 }
 
 Value& slot_of(const Value& v, int32_t index) {
@@ -267,7 +268,7 @@ class StackMachine {
         return unpack(call, items, static_cast<size_t>(i.x), "list");
       }
       case Opcode::warn:
-        if (i.n == 0) std::fputs(format_message("UserWarning: {}\n", {top[-2].to_string_ref()}).c_str(), stderr);
+        if (i.n == 0) std::fprintf(stderr, "UserWarning: %s\n", top[-2].to_string_ref().c_str());
         i.n = 1;  // of each place once
         return pop(call, 2);
       case Opcode::dict_index:
@@ -433,7 +434,7 @@ Value run_method(StackProgram& program, StackMethod& method, std::span<Value> ar
 void bind_arguments(const StackMethod& m, std::vector<Value>& args) {
   const size_t given = args.size(), n = m.arguments.size();
   if (given > n) misfit(m, format_message("expected at most {} argument(s) but received {} argument(s). ", {n, given}));
-  args.resize(n);
+  while (args.size() < n) args.push_back(Value());
   for (size_t i = 0; i < n; ++i) {
     const StackArgument& a = m.arguments[i];
     if (i >= given) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "sconce/base/error.h"
 
@@ -270,9 +271,22 @@ ZipReader::ZipReader(FileBytesPtr bytes) : file_(std::move(bytes)) {
 
 // A heap's sort is a fifth of std::sort's code.
 void ZipReader::sort(bool (*before)(const Record& a, const Record& b)) {
-  const auto in_order = [&](uint32_t a, uint32_t b) { return before(records_[a], records_[b]); };
-  std::make_heap(by_name_.begin(), by_name_.end(), in_order);
-  std::sort_heap(by_name_.begin(), by_name_.end(), in_order);
+  uint32_t* const heap = by_name_.data();
+  const auto less = [&](size_t a, size_t b) { return before(records_[heap[a]], records_[heap[b]]); };
+  size_t end = by_name_.size(), sorted = 1;
+  while (sorted < end && !less(sorted, sorted - 1)) ++sorted;
+  if (sorted >= end) return;
+  for (size_t root = end / 2; end > 1;) {
+    if (root > 0)
+      --root;  // of those that are no heap yet
+    else
+      std::swap(heap[0], heap[--end]);
+    for (size_t at = root, child; (child = 2 * at + 1) < end; at = child) {
+      if (child + 1 < end && less(child, child + 1)) ++child;
+      if (!less(at, child)) break;
+      std::swap(heap[at], heap[child]);
+    }
+  }
 }
 
 const ZipReader::Record* ZipReader::find(std::string_view first, std::string_view rest) const {
