@@ -20,25 +20,18 @@ namespace {
 
 using namespace std::string_view_literals;
 
-struct ArchiveModel {
+struct ArchiveModel final : ModelBody {
+  Value run(size_t number, std::vector<Value>& args) override {
+    StackMethod& method = program.methods[number];
+    args[0] = module;
+    bind_arguments(method, args);
+    return run_method(program, method, args, places.get());
+  }
+
   ArchiveTypes types;  // above what has values of them
   StackProgram program;
   std::unique_ptr<Places> places;
   Value module;
-};
-
-class Bytecode final : public MethodBody {
- public:
-  Bytecode(std::shared_ptr<ArchiveModel> model, StackMethod& method) : model_(std::move(model)), method_(method) {}
-  Value run(std::vector<Value>& args) override {
-    args[0] = model_->module;
-    bind_arguments(method_, args);
-    return run_method(model_->program, method_, args, model_->places.get());
-  }
-
- private:
-  const std::shared_ptr<ArchiveModel> model_;
-  StackMethod& method_;
 };
 
 constexpr std::string_view kData = "data/";
@@ -150,7 +143,8 @@ void read_lite_archive(Model& model, const FileBytesPtr& file, bool trust) {
               file->name().c_str());
   const Records records(file);
   const BudgetScope scope(load_budget(*file, {}));
-  auto archive = std::make_shared<ArchiveModel>();
+  auto* const archive = new ArchiveModel;
+  model.body.reset(archive);
   {
     ArchiveContext constants(*archive, records, "bytecode/"sv, trust);
     const Value bytecode = constants.read(records, "bytecode.pkl"sv);
@@ -162,11 +156,12 @@ void read_lite_archive(Model& model, const FileBytesPtr& file, bool trust) {
   if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", file->name().c_str());
   const TypePtr type = archive->module.to_object().type();
   for (const bool is_forward : {true, false}) {  // which is the first
-    for (StackMethod& m : archive->program.methods) {
-      const std::string_view name = m.short_name();
-      if (m.self != type || (name == "forward"sv) != is_forward || name == "__setstate__"sv || name == "__getstate__"sv)
-        continue;
-      model.add(std::string(name), m.signature(1), std::make_unique<Bytecode>(archive, m));
+    const std::span<StackMethod> methods = archive->program.methods;
+    for (size_t i = 0; i < methods.size(); ++i) {
+      const std::string_view name = methods[i].short_name();
+      if (methods[i].self == type && (name == "forward"sv) == is_forward && name != "__setstate__"sv &&
+          name != "__getstate__"sv)
+        model.add(name, methods[i].signature(1), i);
     }
   }
 }

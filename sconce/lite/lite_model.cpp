@@ -19,8 +19,8 @@ Model::Model(const FileBytesPtr& file, bool trust) {
   read(*this, file, trust);
 }
 
-void Model::add(std::string name, std::string signature, std::unique_ptr<MethodBody> body) {
-  methods.push_back({std::move(name), std::move(signature), std::make_unique<Arena>(), std::move(body)});
+void Model::add(std::string_view name, std::string signature, size_t number) {
+  methods.push_back({std::string(name), std::move(signature), number, std::make_unique<Arena>()});
 }
 
 const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
@@ -36,7 +36,7 @@ const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   if (bytes != 0) limits.memory = bytes;
   const BudgetScope scope(steps == 0 && bytes == 0 ? nullptr : named_budget(limits, {}));
   ActiveArena active(*method.arena);
-  result_ = method.body->run(args);
+  result_ = body->run(method.number, args);
   active.succeeded();
   return result_;
 }

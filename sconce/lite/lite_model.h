@@ -12,29 +12,31 @@
 
 namespace sconce::lite {
 
-// What a method does: bytecode, or the calls of a compiled file.
-class MethodBody {
+// What methods do: those of bytecode, or the calls of a compiled file.
+class ModelBody {
  public:
-  virtual ~MethodBody() = default;
-  virtual Value run(std::vector<Value>& args) = 0;  // behind the first, which is free for the object
+  virtual ~ModelBody() = default;
+  // Method `number`, with the arguments behind the first, which is free for the object.
+  virtual Value run(size_t number, std::vector<Value>& args) = 0;
 };
 
 struct ModelMethod {
   std::string name, signature;
+  size_t number;                 // for the body
   std::unique_ptr<Arena> arena;  // of its runs
-  std::unique_ptr<MethodBody> body;
 };
 
 class Model {
  public:
   // Throws Error; of kind not_implemented where operators are missing, with the list of them.
   Model(const FileBytesPtr& file, bool trust);
-  void add(std::string name, std::string signature, std::unique_ptr<MethodBody> body);
+  void add(std::string_view name, std::string signature, size_t number);
   std::vector<ModelMethod> methods;  // above what has tensors in their arenas
-  uint64_t steps = 0, bytes = 0;     // limits of a run; 0: none
+  std::unique_ptr<ModelBody> body;
+  uint64_t steps = 0, bytes = 0;  // limits of a run; 0: none
 
   // The result is kept until the next run. Throws Error.
-  const Value& run(ModelMethod& method, std::vector<Value>& args);  // as MethodBody has them
+  const Value& run(ModelMethod& method, std::vector<Value>& args);  // as ModelBody has them
   size_t arena_bytes() const;
   size_t outside() const { return outside_; }
 

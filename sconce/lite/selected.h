@@ -4,6 +4,7 @@
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/lite/lite_model.h"
 #include "sconce/lite/stack_machine.h"
+#include "sconce/serialization/lite/missing_text.h"
 #include "sconce/tensor/backend.h"
 
 namespace sconce {
@@ -37,7 +38,10 @@ extern const char* const selected_formats;  // the same; empty: none
 // Elements to other strides and dtypes; null where no operator makes tensors.
 using CopyLoop = void (*)(std::span<const int64_t> sizes, const Operand& out, const Operand& in);
 extern const CopyLoop copy_loop;
-extern const bool allows_missing;         // models that name other operators load all the same
+// What a call of another operator than those says; null where models that name any are refused.
+using MissingText = std::string (*)(const std::string& file, const std::string& called,
+                                    const std::vector<std::string>& all);
+extern const MissingText missing_words;
 extern const char* const selection_text;  // all lines of it
 
 }  // namespace sconce::lite

@@ -226,7 +226,7 @@ class ProgramReader {
       o.kind = static_cast<StackOperator::Kind>(i);
       return;
     }
-    if (!op && allows_missing) {
+    if (!op && missing_words) {
       o.kind = StackOperator::Kind::missing;
       for (const std::string& known : program_.missing) {
         if (known == name) return;

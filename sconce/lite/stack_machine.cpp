@@ -9,7 +9,6 @@
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
 #include "sconce/runtime/value_types.h"
-#include "sconce/serialization/lite/missing_text.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::lite {
@@ -356,7 +355,7 @@ class StackMachine {
       case StackOperator::Kind::raise:
         raise(call);
       case StackOperator::Kind::missing:
-        throw MethodError(ErrorKind::runtime, missing_text("<model>", std::string(o.name), program_.missing),
+        throw MethodError(ErrorKind::runtime, missing_words("<model>", std::string(o.name), program_.missing),
                           "builtins.NotImplementedError");
     }
   }

@@ -132,7 +132,7 @@ void TapeRunner::call(const compiled::Program& program, Steps& steps, size_t n) 
   for (const ValueId v : steps.calls[n].dying) steps.values[v] = Tensor();
 }
 
-Value TapeRunner::run(std::vector<Value>& args) {
+Value TapeRunner::run(size_t, std::vector<Value>& args) {
   args.erase(args.begin());
   for (size_t i = args.size(); i < function_.arguments.size(); ++i) {
     SCONCE_CHECK(function_.arguments[i].default_value, "{}() is missing value for argument '{}'", function_.name,
@@ -172,7 +172,8 @@ void read_compiled_file(Model& model, const FileBytesPtr& file, bool) {
   schema.returns.emplace_back();
   schema.returns[0].type = function.result;
   schema.name = function.name;
-  model.add(schema.name, schema.to_string(), std::make_unique<TapeRunner>(std::move(function), file->name()));
+  model.add(schema.name, schema.to_string(), 0);
+  model.body = std::make_unique<TapeRunner>(std::move(function), file->name());
 }
 
 }  // namespace sconce::lite

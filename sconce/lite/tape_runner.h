@@ -9,11 +9,11 @@
 
 namespace sconce::lite {
 
-class TapeRunner final : public MethodBody {
+class TapeRunner final : public ModelBody {
  public:
   explicit TapeRunner(compiled::CompiledFunction function, std::string file);
   // Throws Error; for arguments that the file was not compiled for, one that names both.
-  Value run(std::vector<Value>& args) override;
+  Value run(size_t number, std::vector<Value>& args) override;
 
  private:
   struct Call {

@@ -16,8 +16,8 @@ Records::Records(FileBytesPtr file) : zip_(std::move(file)) {
   folder_ = first.substr(0, slash + 1);
 }
 
-void Records::refuse(const char* text, std::string_view first, std::string_view second, int64_t a, int64_t b) const {
-  fail(ErrorKind::runtime, text, {name(), first, second, a, b});
+void Records::refuse(const char* text, std::string_view first, int64_t a, int64_t b) const {
+  fail(ErrorKind::runtime, text, {name(), first, a, b});
 }
 
 std::string Records::read(std::string_view record) const {
@@ -34,9 +34,9 @@ int Records::version() const {
   const bool is_number = digits > 0 && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));  // no space, no plus
   if (!is_number || text.find_first_not_of(" \r\n", digits) != text.npos)
     refuse("{}: the version '{}' is not a number", text);
-  SCONCE_CHECK(version >= kOldestArchiveVersion && version <= kNewestArchiveVersion,
-               "{}: has format version {}; versions {} to {} can be read", name(), version, kOldestArchiveVersion,
-               kNewestArchiveVersion);
+  if (version < kOldestArchiveVersion || version > kNewestArchiveVersion)
+    fail(ErrorKind::runtime, "{}: has format version {}; versions {} to {} can be read",
+         {name(), version, kOldestArchiveVersion, kNewestArchiveVersion});
   return static_cast<int>(version);
 }
 
@@ -50,13 +50,15 @@ Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_
   const DType type = dtype.value_or(DType::uint8);
   int64_t bytes = 0;
   if (count < 0 || __builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes))
-    records_.refuse("{}: storage '{}'{} claims to have {} elements", key, {}, count);
-  const ZipReader::Record* record = records_.find(folder_ + key);
+    records_.refuse("{}: storage '{}' claims to have {} elements", key, count);
+  std::string name = folder_;
+  name += key;
+  const ZipReader::Record* record = records_.find(name);
   if (bytes == 0 && !record) return make_tensor(make_storage(0, {}), type, {count}, {1}, 0);
-  if (!record) records_.refuse("{}: there is no record '{}{}'", folder_, key);
+  if (!record) records_.refuse("{}: there is no record '{}'", name);
   if (record->size < static_cast<size_t>(bytes))
-    records_.refuse("{}: record '{}{}' has {} bytes, its tensors need {}", folder_, key,
-                    static_cast<int64_t>(record->size), bytes);
+    records_.refuse("{}: record '{}' has {} bytes, its tensors need {}", name, static_cast<int64_t>(record->size),
+                    bytes);
   const std::vector<ZipReader::Record>& all = records_.zip().records();
   if (!storages_) storages_ = std::make_unique<Known[]>(all.size());
   Known& known = storages_[static_cast<size_t>(record - all.data())];

@@ -33,9 +33,9 @@ class SCONCE_API Records {
   int version() const;
   // Throws Error when the record `byteorder` says that numbers are big-endian.
   void check_byte_order() const;
-  // Throws Error with a text that may name the file, two texts and two numbers, in this order.
-  [[noreturn]] SCONCE_COLD void refuse(const char* text, std::string_view first = {}, std::string_view second = {},
-                                       int64_t a = 0, int64_t b = 0) const;
+  // Throws Error with a text that may name the file, another text and two numbers, in this order.
+  [[noreturn]] SCONCE_COLD void refuse(const char* text, std::string_view first = {}, int64_t a = 0,
+                                       int64_t b = 0) const;
 
  private:
   ZipReader zip_;

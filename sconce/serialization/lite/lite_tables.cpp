@@ -8,9 +8,9 @@ namespace sconce::lite {
 namespace {
 
 struct OpcodeRow {
-  std::string_view name, operands;
-  char effect[3];
-  std::string_view op;
+  const char* name;
+  char operands[3], effect[3];
+  const char* op;
 };
 constexpr OpcodeRow kOpcodes[] = {
 #define SCONCE_LITE_OPCODE(name, text, operands, effect, op) {text, operands, effect, op},
@@ -133,7 +133,7 @@ Effect effect_in_table(const Instruction& i) {
   return {count(row.effect[0]), count(row.effect[1])};
 }
 
-static std::optional<Opcode> find_opcode(std::string_view OpcodeRow::* column, std::string_view text) {
+static std::optional<Opcode> find_opcode(const char* OpcodeRow::* column, std::string_view text) {
   for (size_t i = 0; i < std::size(kOpcodes); ++i) {
     if (kOpcodes[i].*column == text) return static_cast<Opcode>(i);
   }
