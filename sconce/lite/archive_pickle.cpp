@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "sconce/lite/new_values.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/runtime/value_types.h"
 #include "sconce/serialization/pickle/pickle_globals.h"
@@ -135,11 +136,10 @@ class ArchivePickle {
 
   // ---- containers ----
   void make_tuple(size_t count) {
-    Item whole{.depth = 1};
     Item* const parts = last(count);
-    std::vector<Value> items(count);
+    Item whole{.value = new_tuple(count), .depth = 1};
+    Value* const items = whole.value.to_tuple().items.data();
     for (size_t i = 0; i < count; ++i) items[i] = part(whole, parts[i]);
-    whole.value = Value(make_ref<Tuple>(std::move(items)));
     replace(count, whole);
   }
   // The container below the last `count` items, which nothing else refers to, gets them.
@@ -239,7 +239,7 @@ class ArchivePickle {
       case Constructor::device:
         return parse_device(args[0].to_string_ref());
       default:  // hooks, of which there are none
-        return make_ref<Dict>(any_type(), any_type());
+        return new_dict(any_type(), any_type());
     }
   }
   Value as(Value v, TypePtr type) const {
@@ -341,11 +341,11 @@ class ArchivePickle {
         item.value = Value(take(number(4)));
         return;
       case ']':
-        item.value = Value(make_ref<List>(any_type()));
+        item.value = new_list(any_type());
         item.depth = 1;
         return;
       case '}':
-        item.value = Value(make_ref<Dict>(any_type(), any_type()));
+        item.value = new_dict(any_type(), any_type());
         item.depth = 1;
         return;
       default:

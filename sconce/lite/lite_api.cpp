@@ -13,6 +13,7 @@
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/lite/host.h"
 #include "sconce/lite/lite_model.h"
+#include "sconce/lite/new_values.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/sconce_lite.h"
 #include "sconce/lite/selected.h"
@@ -158,11 +159,13 @@ Tensor tensor_from(const sconce_lite_tensor& t) {
 
 Value value_from(const sconce_lite_value& v, int depth);
 
-std::vector<Value> values_from(const sconce_lite_value& v, int depth) {
+// A tuple of the items of a container.
+Value items_from(const sconce_lite_value& v, int depth) {
   if (v.as.list.count > 0) need(v.as.list.items, "items");
-  std::vector<Value> items(v.as.list.count);
-  for (size_t i = 0; i < items.size(); ++i) items[i] = value_from(v.as.list.items[i], depth + 1);
-  return items;
+  Value tuple = new_tuple(v.as.list.count);
+  size_t i = 0;
+  for (Value& item : tuple.to_tuple().items) item = value_from(v.as.list.items[i++], depth + 1);
+  return tuple;
 }
 
 // The type of all of them, or Any: what a method takes is fitted to its arguments later.
@@ -194,20 +197,22 @@ Value value_from(const sconce_lite_value& v, int depth) {
     case SCONCE_LITE_TEXT:
       if (v.as.text.size > 0) need(v.as.text.bytes, "bytes");
       return std::string_view(v.as.text.bytes, v.as.text.size);
-    case SCONCE_LITE_LIST: {
-      const std::vector<Value> items = values_from(v, depth);
-      auto list = make_ref<List>(common_type(items, 0, 1));
-      for (const Value& item : items) list->append(item);
-      return Value(std::move(list));
-    }
     case SCONCE_LITE_TUPLE:
-      return Value(make_ref<Tuple>(values_from(v, depth)));
+      return items_from(v, depth);
+    case SCONCE_LITE_LIST: {
+      const Value tuple = items_from(v, depth);
+      const std::vector<Value>& items = tuple.to_tuple().items;
+      Value list = new_list(common_type(items, 0, 1));
+      for (const Value& item : items) list.to_list().append(item);
+      return list;
+    }
     case SCONCE_LITE_DICT: {
-      const std::vector<Value> items = values_from(v, depth);
+      const Value tuple = items_from(v, depth);
+      const std::vector<Value>& items = tuple.to_tuple().items;
       if (items.size() % 2 != 0) invalid("a dict has %zu keys and values", items.size());
-      auto dict = make_ref<Dict>(common_type(items, 0, 2), common_type(items, 1, 2));
-      for (size_t i = 0; i < items.size(); i += 2) dict->set(items[i], items[i + 1]);
-      return Value(std::move(dict));
+      Value dict = new_dict(common_type(items, 0, 2), common_type(items, 1, 2));
+      for (size_t i = 0; i < items.size(); i += 2) dict.to_dict().set(items[i], items[i + 1]);
+      return dict;
     }
     case SCONCE_LITE_OTHER:
       break;

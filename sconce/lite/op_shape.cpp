@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "sconce/dispatch/binding/schema_words.h"
+#include "sconce/lite/new_values.h"
 
 namespace sconce::lite {
 namespace {
@@ -53,14 +54,13 @@ Value item_of(std::string_view type, std::string_view text) {
   if (text == "None"sv) return {};
   if (text == "True"sv || text == "False"sv) return text == "True"sv;
   if (text.starts_with('"')) return unquoted(text.substr(1, text.size() - 2));
-  const std::string number(text);
-  char* end = nullptr;
-  const double real = std::strtod(number.c_str(), &end);  // also reads inf and nan
+  char* end = nullptr;  // at a comma or parenthesis of the schema, if all of it is a number
+  const double real = std::strtod(text.data(), &end);  // also reads inf and nan
   const bool is_whole = text.find_first_not_of("-0123456789"sv) == text.npos;
-  if (*end == 0 && (type == "float"sv || !is_whole)) return real;
-  if (is_whole) return static_cast<int64_t>(std::strtoll(number.c_str(), nullptr, 10));
+  if (end == text.data() + text.size() && (type == "float"sv || !is_whole)) return real;
+  if (is_whole) return static_cast<int64_t>(std::strtoll(text.data(), nullptr, 10));
   if (const std::optional<int64_t> known = named_default(text)) return *known;
-  return parse_device(number);
+  return parse_device(text);
 }
 
 }  // namespace
@@ -105,14 +105,15 @@ Value OpArgument::default_value() const {
   if (open == element.npos || rest == "None"sv) return item_of(element, rest);
   const int repeated = std::atoi(element.data() + open + 1);  // int[2] stride=1
   element = element.substr(0, open);
-  Ref<List> list = make_ref<List>(element == "float"sv ? float_type() : element == "bool"sv ? bool_type() : int_type());
+  Value made = new_list(element == "float"sv ? float_type() : element == "bool"sv ? bool_type() : int_type());
+  List& list = made.to_list();
   if (rest.starts_with('[')) {
     rest.remove_prefix(1);
-    for (rest.remove_suffix(1); !rest.empty();) list->append(item_of(element, next_part(rest)));
+    for (rest.remove_suffix(1); !rest.empty();) list.append(item_of(element, next_part(rest)));
   } else {
-    for (int i = 0; i < repeated; ++i) list->append(item_of(element, rest));
+    for (int i = 0; i < repeated; ++i) list.append(item_of(element, rest));
   }
-  return list;
+  return made;
 }
 
 }  // namespace sconce::lite

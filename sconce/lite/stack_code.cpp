@@ -11,6 +11,7 @@
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/lite/new_values.h"
 #include "sconce/lite/op_shape.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
@@ -249,7 +250,7 @@ class ProgramReader {
     if (o.pushed > o.arguments || o.pushed < o.out)
       return complain(o, "takes %d arguments, not %d", o.arguments, o.pushed);
     if (o.pushed == o.arguments) return;
-    const Value defaults(make_ref<Tuple>(std::vector<Value>(o.arguments - o.pushed)));
+    const Value defaults = new_tuple(size_t{o.arguments} - o.pushed);
     Value* const values = keep(defaults).to_tuple().items.data();
     o.defaults = values;
     for (size_t i = 0; i < size_t{o.arguments} - o.pushed; ++i) {

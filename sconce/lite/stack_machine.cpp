@@ -6,6 +6,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/custom/custom_class.h"
+#include "sconce/lite/new_values.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
 #include "sconce/runtime/value_types.h"
@@ -285,7 +286,7 @@ class StackMachine {
 
   static void make_list(Activation& call, size_t count, TypePtr type) {
     charge_values(4 + count);
-    Value made(make_ref<List>(type->element()));
+    Value made = new_list(type->element());
     List& list = made.to_list();
     Value* const items = call.top - count;
     if (count > 0) list.reserve(count);
@@ -294,7 +295,7 @@ class StackMachine {
   }
   static void make_dict(Activation& call, size_t count, TypePtr type) {
     charge_values(8 + 2 * count);
-    Value made(make_ref<Dict>(type->contained()[0], type->contained()[1]));
+    Value made = new_dict(type->contained()[0], type->contained()[1]);
     Dict& dict = made.to_dict();
     Value* const items = call.top - count;
     for (size_t k = 0; k < count; k += 2) dict.set(std::move(items[k]), std::move(items[k + 1]));
@@ -303,9 +304,9 @@ class StackMachine {
   static void make_tuple(Activation& call, size_t count, TypePtr type) {
     charge_values(4 + count);
     Value* const items = call.top - count;
-    std::vector<Value> taken(count);
+    Value made = new_tuple(count, type && !type->fields().empty() ? type : nullptr);
+    Value* const taken = made.to_tuple().items.data();
     for (size_t k = 0; k < count; ++k) put(taken[k], items[k]);
-    Value made(make_ref<Tuple>(std::move(taken), type && !type->fields().empty() ? type : nullptr));
     replace(call, count, made);
   }
   // The last `count` values by one.
@@ -320,9 +321,8 @@ class StackMachine {
     if (from + count > items.size())
       refuse_as(ErrorKind::index, "tuple index %zu is out of range for a tuple of %zu", from + count - 1, items.size());
     charge_values(4 + count);
-    std::vector<Value> part(count);
-    for (size_t k = 0; k < count; ++k) part[k] = items[from + k];
-    Value made(make_ref<Tuple>(std::move(part)));
+    Value made = new_tuple(count);
+    for (size_t k = 0; k < count; ++k) made.to_tuple().items[k] = items[from + k];
     put(call.top[-1], made);
   }
   static void unpack(Activation& call, const std::vector<Value>& items, size_t wanted, const char* what) {

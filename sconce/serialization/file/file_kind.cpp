@@ -21,7 +21,7 @@ std::string_view without_folder(std::string_view name) {
 
 FileKind kind_of_zip(const FileBytesPtr& file) {
   const ZipReader zip(file);
-  const std::vector<ZipReader::Record>& records = zip.records();
+  const std::span<const ZipReader::Record> records = zip.records();
   const auto ends_in_npy = [](const ZipReader::Record& r) { return r.name.ends_with(".npy"); };
   if (std::all_of(records.begin(), records.end(), ends_in_npy)) return FileKind::npz;
   if (zip.find("serialized_exported_program.json")) return FileKind::exported_program;  // PyTorch 2.1 to 2.7

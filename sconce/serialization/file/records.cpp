@@ -59,7 +59,7 @@ Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_
   if (record->size < static_cast<size_t>(bytes))
     records_.refuse("{}: record '{}' has {} bytes, its tensors need {}", name, static_cast<int64_t>(record->size),
                     bytes);
-  const std::vector<ZipReader::Record>& all = records_.zip().records();
+  const std::span<const ZipReader::Record> all = records_.zip().records();
   if (!storages_) storages_ = std::make_unique<Known[]>(all.size());
   Known& known = storages_[static_cast<size_t>(record - all.data())];
   if (!known.storage) known.storage = make(*record);

@@ -249,21 +249,22 @@ ZipReader::ZipReader(FileBytesPtr bytes) : file_(std::move(bytes)) {
     refuse(file, "{}: the zip directory lies outside of the file");
   if (directory.entries > kMaxZipRecords || directory.entries > directory.size / sizeof(Entry))
     refuse(file, "{}: the zip file claims to have {} records", directory.entries);
-  records_ = std::vector<Record>(directory.entries);
-  by_name_ = std::vector<uint32_t>(directory.entries);
+  count_ = directory.entries;
+  records_ = std::make_unique<Record[]>(count_);
+  by_name_ = std::make_unique<uint32_t[]>(count_);
   uint64_t at = directory.offset;
-  for (size_t i = 0; i < directory.entries; ++i) {
+  for (size_t i = 0; i < count_; ++i) {
     at = read_record(file, at, directory.offset, records_[i]);
     by_name_[i] = static_cast<uint32_t>(i);
   }
   if (at != directory.offset + directory.size) refuse(file, "{}: the zip directory has another size than it says");
   if (at != directory.end) refuse(file, "{}: the zip directory does not end where the end record begins");
   sort([](const Record& a, const Record& b) { return a.begin < b.begin; });
-  for (size_t i = 1; i < by_name_.size(); ++i) {
+  for (size_t i = 1; i < count_; ++i) {
     if (records_[by_name_[i]].begin < records_[by_name_[i - 1]].end) refuse(file, "{}: records overlap");
   }
   sort([](const Record& a, const Record& b) { return a.name < b.name; });
-  for (size_t i = 1; i < by_name_.size(); ++i) {
+  for (size_t i = 1; i < count_; ++i) {
     const Record& record = records_[by_name_[i]];
     if (record.name == records_[by_name_[i - 1]].name) refuse(file, "{}: there are two records '{}'", record);
   }
@@ -271,9 +272,9 @@ ZipReader::ZipReader(FileBytesPtr bytes) : file_(std::move(bytes)) {
 
 // A heap's sort is a fifth of std::sort's code.
 void ZipReader::sort(bool (*before)(const Record& a, const Record& b)) {
-  uint32_t* const heap = by_name_.data();
+  uint32_t* const heap = by_name_.get();
   const auto less = [&](size_t a, size_t b) { return before(records_[heap[a]], records_[heap[b]]); };
-  size_t end = by_name_.size(), sorted = 1;
+  size_t end = count_, sorted = 1;
   while (sorted < end && !less(sorted, sorted - 1)) ++sorted;
   if (sorted >= end) return;
   for (size_t root = end / 2; end > 1;) {
@@ -295,8 +296,9 @@ const ZipReader::Record* ZipReader::find(std::string_view first, std::string_vie
     const int order = name.substr(0, first.size()).compare(first);
     return order != 0 ? order : name.substr(first.size()).compare(rest);
   };
-  const auto found = std::partition_point(by_name_.begin(), by_name_.end(), [&](uint32_t i) { return compare(i) < 0; });
-  return found == by_name_.end() || compare(*found) != 0 ? nullptr : &records_[*found];
+  uint32_t* const end = by_name_.get() + count_;
+  const auto* found = std::partition_point(by_name_.get(), end, [&](uint32_t i) { return compare(i) < 0; });
+  return found == end || compare(*found) != 0 ? nullptr : &records_[*found];
 }
 
 std::span<std::byte> ZipReader::in_place(const Record& record) const {

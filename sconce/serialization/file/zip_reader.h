@@ -6,9 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sconce/serialization/file/file_bytes.h"
 
@@ -36,7 +37,7 @@ class SCONCE_API ZipReader {
   // Reads and checks the directory. Throws Error with the file's name and the reason.
   explicit ZipReader(FileBytesPtr file);
 
-  const std::vector<Record>& records() const { return records_; }
+  std::span<const Record> records() const { return {records_.get(), count_}; }
   // The record of this name, which may be given in two parts; null when there is none.
   const Record* find(std::string_view first, std::string_view rest = {}) const;
   // The content of a stored record, in place. Throws Error for a deflated one.
@@ -51,8 +52,9 @@ class SCONCE_API ZipReader {
   void sort(bool (*before)(const Record& a, const Record& b));
 
   FileBytesPtr file_;
-  std::vector<Record> records_;
-  std::vector<uint32_t> by_name_;  // places in records_, by name
+  size_t count_ = 0;
+  std::unique_ptr<Record[]> records_;
+  std::unique_ptr<uint32_t[]> by_name_;  // places in records_, by name
 };
 
 // A relative path that stays inside the archive: not empty, no "..", no leading slash, no backslash, no zero byte.

@@ -18,7 +18,8 @@ namespace {
 using Args = std::vector<Value>;
 
 void need(const Args& args, size_t from, size_t to) {
-  SCONCE_CHECK(args.size() >= from && args.size() <= to, "takes {} to {} arguments, got {}", from, to, args.size());
+  if (args.size() < from || args.size() > to)
+    fail(ErrorKind::runtime, "takes {} to {} arguments, got {}", {from, to, args.size()});
 }
 
 const Value& need_tuple(const Value& v) {
@@ -38,8 +39,8 @@ std::vector<int64_t> ints_of(const Value& v) {
 // A tensor of the given geometry over the storage that `flat` lies in; the offset counts from where `flat` begins.
 Tensor geometry(const Tensor& flat, DType dtype, const Value& offset, const Value& sizes, const Value& strides) {
   int64_t from = 0;
-  SCONCE_CHECK(!__builtin_add_overflow(offset.to_int(), flat.storage_offset(), &from), "the offset {} is too large",
-               offset.to_int());
+  if (__builtin_add_overflow(offset.to_int(), flat.storage_offset(), &from))
+    fail(ErrorKind::runtime, "the offset {} is too large", {offset.to_int()});
   return make_tensor(Ref<Storage>::share(flat.storage()), dtype, ints_of(sizes), ints_of(strides), from);
 }
 
@@ -58,14 +59,15 @@ Tensor with_math_bits(Tensor t, const Args& args, size_t at) {
   if (args.size() <= at || args[at].is_none()) return t;
   args[at].to_dict().for_each([&](const Value& key, const Value& on) {
     const std::string& bit = key.to_string_ref();
-    SCONCE_CHECK(bit == "conj" || bit == "neg", "a tensor has the unknown bit '{}'", bit);
+    const bool is_conj = bit == "conj";
+    if (!is_conj && bit != "neg") fail(ErrorKind::runtime, "a tensor has the unknown bit '{}'", {bit});
     if (!on.to_bool()) return;
     SCONCE_CHECK(static_cast<size_t>(t.numel()) <= t.storage()->nbytes / t.item_size(),
                  "a tensor that is not conjugated yet has more elements than its storage");
     // By its record: a call by name would bring the matching of overloads along.
-    const std::string_view name = bit == "conj" ? "aten::conj_physical" : "aten::neg";
+    const char* name = is_conj ? "aten::conj_physical" : "aten::neg";
     const Op* op = find_op(name);
-    SCONCE_CHECK_AS(not_implemented, op, "a tensor has the bit '{}', which needs the operator {}", bit, name);
+    if (!op) fail(ErrorKind::not_implemented, "a tensor has the bit '{}', which needs the operator {}", {bit, name});
     Value argument = t, result;
     op->call_boxed(&argument, &result);
     t = result.to_tensor();
