@@ -1,5 +1,4 @@
 // Models of lite archives: methods as stack code (Note [Stack code]).
-#include <cstring>
 #include <utility>
 
 #include "sconce/dispatch/budget/budget_scope.h"
@@ -134,26 +133,19 @@ void define_slots(const StackProgram& program) {
 
 }  // namespace
 
-void read_lite_archive(Model& model, const FileBytesPtr& file, bool trust) {
-  const std::span<const std::byte> bytes = file->bytes();
-  if (bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "PTMF", 4) == 0)
-    refuse_as(ErrorKind::not_implemented,
-              "%s: lite archives in a flatbuffer (PTMF) are not supported; those in a zip file, which "
-              "_save_for_lite_interpreter writes, are",
-              file->name().c_str());
-  const Records records(file);
-  const BudgetScope scope(load_budget(*file, {}));
+void read_lite_archive(Model& model, const Records& records, bool trust) {
+  const BudgetScope scope(load_budget(*records.zip().file(), {}));
   auto* const archive = new ArchiveModel;
   model.body.reset(archive);
   {
     ArchiveContext constants(*archive, records, "bytecode/"sv, trust);
     const Value bytecode = constants.read(records, "bytecode.pkl"sv);
-    read_program(bytecode, file->name(), records.version(), archive->types, archive->program);
+    read_program(bytecode, records.name(), records.version(), archive->types, archive->program);
   }
   if (places_reader) archive->places = places_reader(records, archive->program);
   define_slots(archive->program);
   archive->module = ArchiveContext(*archive, records, kData, trust).read(records, "data.pkl"sv);
-  if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", file->name().c_str());
+  if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", records.name().c_str());
   const TypePtr type = archive->module.to_object().type();
   for (const bool is_forward : {true, false}) {  // which is the first
     const std::span<StackMethod> methods = archive->program.methods;

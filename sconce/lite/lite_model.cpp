@@ -1,5 +1,7 @@
 #include "sconce/lite/lite_model.h"
 
+#include <cstring>
+
 #include "sconce/base/error.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/lite/read_error.h"
@@ -11,12 +13,19 @@
 namespace sconce::lite {
 
 Model::Model(const FileBytesPtr& file, bool trust) {
-  const bool is_compiled = Records(file).find("calls.scx") != nullptr;
+  const std::span<const std::byte> bytes = file->bytes();
+  if (bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "PTMF", 4) == 0)
+    refuse_as(ErrorKind::not_implemented,
+              "%s: lite archives in a flatbuffer (PTMF) are not supported; those in a zip file, which "
+              "_save_for_lite_interpreter writes, are",
+              file->name().c_str());
+  const Records records(file);
+  const bool is_compiled = records.find("calls.scx") != nullptr;
   const ReadModel read = is_compiled ? compiled_reader : archive_reader;
   if (!read)
     refuse("%s: is a %s, and this library was built for models of the other kind", file->name().c_str(),
            is_compiled ? "compiled file" : "lite archive");
-  read(*this, file, trust);
+  read(*this, records, trust);
 }
 
 void Model::add(std::string_view name, std::string signature, size_t number) {
@@ -26,11 +35,7 @@ void Model::add(std::string_view name, std::string signature, size_t number) {
 const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   result_ = Value();
   const NoGrad no_grad;
-  struct Count {
-    Model& model;
-    ModelMethod& method;
-    ~Count() { model.outside_ = method.arena->outside(); }
-  } count{*this, method};
+  last_ = &method;
   Limits limits;
   if (steps != 0) limits.steps = steps;
   if (bytes != 0) limits.memory = bytes;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sconce/lite/run_arena.h"
-#include "sconce/serialization/file/file_bytes.h"
+#include "sconce/serialization/file/records.h"
 #include "sconce/types/value.h"
 
 namespace sconce::lite {
@@ -38,15 +38,15 @@ class Model {
   // The result is kept until the next run. Throws Error.
   const Value& run(ModelMethod& method, std::vector<Value>& args);  // as ModelBody has them
   size_t arena_bytes() const;
-  size_t outside() const { return outside_; }
+  size_t outside() const { return last_ ? last_->arena->outside() : 0; }  // of the last run
 
  private:
+  const ModelMethod* last_ = nullptr;  // that ran
   Value result_;
-  size_t outside_ = 0;
 };
 
 // Readers of kinds of files, of which a selection names those that its models are. Throw Error.
-void read_lite_archive(Model& model, const FileBytesPtr& file, bool trust);
-void read_compiled_file(Model& model, const FileBytesPtr& file, bool trust);
+void read_lite_archive(Model& model, const Records& records, bool trust);
+void read_compiled_file(Model& model, const Records& records, bool trust);
 
 }  // namespace sconce::lite

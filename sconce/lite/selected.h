@@ -7,14 +7,10 @@
 #include "sconce/serialization/lite/missing_text.h"
 #include "sconce/tensor/backend.h"
 
-namespace sconce {
-class Records;
-}  // namespace sconce
-
 namespace sconce::lite {
 
 // Null where no model of the selection is such a file.
-using ReadModel = void (*)(Model& model, const FileBytesPtr& file, bool trust);
+using ReadModel = void (*)(Model& model, const Records& records, bool trust);
 extern const ReadModel archive_reader, compiled_reader;
 
 // Lines of the source for errors, read from an archive's debug records; null where a library has none (`places yes`).

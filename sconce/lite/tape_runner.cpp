@@ -165,15 +165,15 @@ Value TapeRunner::run(size_t, std::vector<Value>& args) {
   fail("the file was compiled for arguments {}", compiled_for);
 }
 
-void read_compiled_file(Model& model, const FileBytesPtr& file, bool) {
-  compiled::CompiledFunction function = compiled::CompiledFile(file).function;
+void read_compiled_file(Model& model, const Records& records, bool) {
+  compiled::CompiledFunction function = compiled::CompiledFile(records.zip().file()).function;
   Schema schema;
   schema.arguments = function.arguments;
   schema.returns.emplace_back();
   schema.returns[0].type = function.result;
   schema.name = function.name;
   model.add(schema.name, schema.to_string(), 0);
-  model.body = std::make_unique<TapeRunner>(std::move(function), file->name());
+  model.body = std::make_unique<TapeRunner>(std::move(function), records.name());
 }
 
 }  // namespace sconce::lite
