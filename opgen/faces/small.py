@@ -175,7 +175,7 @@ def _operators(families, selection, orders):
             "constinit const OpTerms* const selected_terms = terms;", *_readers(selection),
             f"const PlacesReader places_reader = {'read_archive_places' if selection.places else 'nullptr'};",
             f"const CustomClasses* const custom_classes = {'&packed_classes' if quantized else 'nullptr'};",
-            f"const CopyLoop copy_loop = {'run_copy' if copies else 'nullptr'};", f"const MissingText missing_words = {'missing_text' if selection.partial else 'nullptr'};",
+            f"const CopyLoop copy_loop = {'run_copy' if copies else 'nullptr'};", f"const MissingWords missing_words = {'missing_words_of' if selection.partial else 'nullptr'};",
             f"const int lowest_level = {order[0][1:]};",
             f"const char* const selected_dtypes = {cpp.string(' '.join(selection.dtypes))};",
             f"const char* const selected_formats = {cpp.string(' '.join(selection.formats))};",

@@ -39,7 +39,9 @@ const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   Limits limits;
   if (steps != 0) limits.steps = steps;
   if (bytes != 0) limits.memory = bytes;
-  const BudgetScope scope(steps == 0 && bytes == 0 ? nullptr : named_budget(limits, {}));
+  std::shared_ptr<Budget> budget;
+  if (steps != 0 || bytes != 0) budget = named_budget(limits, {});
+  const BudgetScope scope(std::move(budget));
   ActiveArena active(*method.arena);
   result_ = body->run(method.number, args);
   active.succeeded();

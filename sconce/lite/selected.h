@@ -3,8 +3,8 @@
 
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/lite/lite_model.h"
+#include "sconce/lite/missing_words.h"
 #include "sconce/lite/stack_machine.h"
-#include "sconce/serialization/lite/missing_text.h"
 #include "sconce/tensor/backend.h"
 
 namespace sconce::lite {
@@ -35,9 +35,8 @@ extern const char* const selected_formats;  // the same; empty: none
 using CopyLoop = void (*)(std::span<const int64_t> sizes, const Operand& out, const Operand& in);
 extern const CopyLoop copy_loop;
 // What a call of another operator than those says; null where models that name any are refused.
-using MissingText = std::string (*)(const std::string& file, const std::string& called,
-                                    const std::vector<std::string>& all);
-extern const MissingText missing_words;
+using MissingWords = std::string (*)(const StackProgram& program, std::string_view called);
+extern const MissingWords missing_words;
 extern const char* const selection_text;  // all lines of it
 
 }  // namespace sconce::lite

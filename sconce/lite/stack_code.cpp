@@ -229,10 +229,6 @@ class ProgramReader {
     }
     if (!op && missing_words) {
       o.kind = StackOperator::Kind::missing;
-      for (const std::string& known : program_.missing) {
-        if (known == name) return;
-      }
-      program_.missing.push_back(std::string(name));
       return;
     }
     if (!op) return complain(o, "does not exist");

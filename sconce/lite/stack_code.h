@@ -74,7 +74,6 @@ struct StackMethod {
 // Plain structures, which one room holds; names, constants and defaults are those of values that are kept.
 struct StackProgram {
   std::span<StackMethod> methods;
-  std::vector<std::string> missing;  // operators that there are not, where that is allowed
   Room room;
   std::vector<Value> kept;
 

@@ -15,6 +15,8 @@
 namespace sconce::lite {
 namespace {
 
+using namespace std::string_view_literals;
+
 constexpr size_t kMostValues = size_t{1} << 24;  // of all calls that have not returned: 256 MiB
 constexpr int64_t kInstructionsPerStep = 64;
 
@@ -355,8 +357,7 @@ class StackMachine {
       case StackOperator::Kind::raise:
         raise(call);
       case StackOperator::Kind::missing:
-        throw MethodError(ErrorKind::runtime, missing_words("<model>", std::string(o.name), program_.missing),
-                          "builtins.NotImplementedError");
+        throw MethodError(ErrorKind::runtime, missing_words(program_, o.name), "builtins.NotImplementedError");
     }
   }
 
@@ -398,19 +399,19 @@ class StackMachine {
 // The reason, as `raise` or an operator gave it, with the lines that led there.
 [[noreturn]] void fail_script(const Error& e, std::string_view exception_class, const StackMachine& machine,
                               const Places* places) {
-  std::string lines = "Traceback of TorchScript (most recent call last):\n";
+  std::string lines;
   if (places) lines = places->traceback(machine.innermost());
-  if (exception_class.empty()) lines += "RuntimeError";
-  throw MethodError(
-      e.kind(),
+  const std::string text =
       format_message("The following operation failed in the TorchScript interpreter.\n{}{}: {}{}\n",
-                     {lines, exception_class, e.kind() == ErrorKind::key ? "KeyError: " : "", e.message()}),
-      exception_class);
+                     {places ? ErrorArg(lines) : ErrorArg("Traceback of TorchScript (most recent call last):\n"),
+                      exception_class.empty() ? "RuntimeError"sv : exception_class,
+                      e.kind() == ErrorKind::key ? "KeyError: " : "", e.message()});
+  throw MethodError(e.kind(), text, exception_class);
 }
 
 }  // namespace
 
-MethodError::MethodError(ErrorKind kind, std::string_view message, std::string_view name)
+[[gnu::noinline]] MethodError::MethodError(ErrorKind kind, std::string_view message, std::string_view name)
     : Error(kind, std::string(message)), exception_class(name) {}
 MethodError::~MethodError() = default;
 
@@ -426,26 +427,28 @@ Value run_method(StackProgram& program, StackMethod& method, std::span<Value> ar
   }
 }
 
-[[noreturn, gnu::cold]] static void misfit(const StackMethod& m, const std::string& why) {
-  fail(ErrorKind::runtime, "{}() {}Declaration: {}", {m.short_name(), why, m.signature(0)});
+[[noreturn, gnu::cold]] static void misfit(const StackMethod& m, std::string_view why,
+                                           std::initializer_list<ErrorArg> args) {
+  fail(ErrorKind::runtime, "{}() {}Declaration: {}", {m.short_name(), format_message(why, args), m.signature(0)});
 }
 
 void bind_arguments(const StackMethod& m, std::vector<Value>& args) {
   const size_t given = args.size(), n = m.arguments.size();
-  if (given > n) misfit(m, format_message("expected at most {} argument(s) but received {} argument(s). ", {n, given}));
+  if (given > n) misfit(m, "expected at most {} argument(s) but received {} argument(s). "sv, {n, given});
   while (args.size() < n) args.push_back(Value());
   for (size_t i = 0; i < n; ++i) {
     const StackArgument& a = m.arguments[i];
     if (i >= given) {
-      if (!a.default_value) misfit(m, format_message("is missing value for argument '{}'. ", {a.name}));
+      if (!a.default_value) misfit(m, "is missing value for argument '{}'. "sv, {a.name});
       args[i] = *a.default_value;
     }
     if (args[i].is_tensor() && a.type->is(TypeKind::tensor)) continue;
     const Value before = args[i];  // for the message
     if (runtime::convert_argument(args[i], a.type)) continue;
-    misfit(m, format_message("Expected a value of type '{}' for argument '{}' but instead found type '{}'.\n"
-                             "Position: {}\n",
-                             {a.type->annotation(), a.name, before.type()->annotation(), i}));
+    misfit(m,
+           "Expected a value of type '{}' for argument '{}' but instead found type '{}'.\n"
+           "Position: {}\n"sv,
+           {a.type->annotation(), a.name, before.type()->annotation(), i});
   }
 }
 
