@@ -1,14 +1,13 @@
 #include "sconce/executor/arena.h"
 
 #include <algorithm>
-#include <vector>
+#include <memory>
 
 namespace sconce::executor {
 namespace {
 
 // Puts `b` to the first `count` of `sorted`, behind those that it does not come before.
-void insert(std::vector<Lifetime*>& sorted, size_t count, Lifetime* b,
-            bool (*before)(const Lifetime& x, const Lifetime& y)) {
+void insert(Lifetime** sorted, size_t count, Lifetime* b, bool (*before)(const Lifetime& x, const Lifetime& y)) {
   for (; count > 0 && before(*b, *sorted[count - 1]); --count) sorted[count] = sorted[count - 1];
   sorted[count] = b;
 }
@@ -19,11 +18,13 @@ size_t lay_out(std::span<Lifetime> buffers) {
   constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
   const auto rounded = [](size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
   // The largest first, and in their order where they are equal; as they are placed below, in quadratic time.
-  std::vector<Lifetime*> order(buffers.size()), placed(buffers.size());
-  for (size_t i = 0; i < buffers.size(); ++i)
+  const size_t count = buffers.size();
+  const std::unique_ptr<Lifetime*[]> both(new Lifetime*[2 * count]);
+  Lifetime **const order = both.get(), **const placed = order + count;
+  for (size_t i = 0; i < count; ++i)
     insert(order, i, &buffers[i], [](const Lifetime& x, const Lifetime& y) { return x.bytes > y.bytes; });
   size_t total = 0;
-  for (size_t i = 0; i < order.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     Lifetime* const b = order[i];
     size_t at = 0;
     for (size_t k = 0; k < i; ++k) {

@@ -48,10 +48,9 @@ class ArchiveContext final : public PickleSource {
   // Constants' storages are shared with constants.pkl where the key says so: "0.storage", or, once, "constants/0".
   Tensor storage(const std::string& key, DType dtype, int64_t count) override {
     constexpr std::string_view kConstants = "constants/";
-    std::string record(key.starts_with(kConstants)   ? std::string_view()
-                       : key.ends_with(".storage"sv) ? kConstants
-                                                     : folder_);
-    return storages_.find(record += key, dtype, count);
+    if (key.starts_with(kConstants)) return storages_.find(key, dtype, count);
+    return storages_.find(format_message("{}{}", {key.ends_with(".storage"sv) ? kConstants : folder_, key}), dtype,
+                          count);
   }
   TypePtr find_class(std::string_view name) override { return model_.types.find_class(name); }
   TypePtr find_type(std::string_view text) override { return model_.types.parse(text); }

@@ -21,8 +21,9 @@
 struct sconce_lite_model {
   sconce::FileBytesPtr file;
   sconce::lite::Model model;
-  std::vector<sconce_lite_value> result;  // the tree, the root first
-  std::vector<sconce::Value> texts;       // of kind other
+  std::unique_ptr<sconce_lite_value[]> result;  // the tree, the root first
+  size_t result_room = 0;
+  std::vector<sconce::Value> texts;  // of kind other
 
   sconce_lite_model(sconce::FileBytesPtr bytes, bool trust) : file(std::move(bytes)), model(file, trust) {}
 };
@@ -229,9 +230,13 @@ class ResultWriter {
 
   void write(const Value& v) {
     put(v, 0, 0);
-    if (model_.result.size() < count_) model_.result = std::vector<sconce_lite_value>(count_);
+    if (model_.result_room < count_) {
+      model_.result_room = 0;
+      model_.result.reset(new sconce_lite_value[count_]);
+      model_.result_room = count_;
+    }
     model_.texts.clear();
-    nodes_ = model_.result.data();
+    nodes_ = model_.result.get();
     count_ = 1;
     put(v, 0, 0);
   }
@@ -391,7 +396,7 @@ sconce_lite_status sconce_lite_run(sconce_lite_model* model, size_t method, cons
     std::vector<Value> args(count + 1);
     for (size_t i = 0; i < count; ++i) args[i + 1] = value_from(arguments[i], 0);
     ResultWriter(*model).write(model->model.run(model->model.methods[method], args));
-    *result = model->result.data();
+    *result = model->result.get();
   });
 }
 

@@ -36,7 +36,7 @@ constexpr size_t kPromoted = 0
 // Is this an operator that meant something else in archives of this version?
 bool is_upgraded(const Op& op, int version) {
   for (const UpgradedOperator& u : upgraded_operators()) {
-    if (u.name != op.info.name || version > u.last_version) continue;
+    if (std::string_view(u.name) != op.info.name || version > u.last_version) continue;
     std::string_view rest = u.arguments;
     const size_t count = OpShape(op).arguments;
     for (size_t i = 0; i < count; ++i) {

@@ -51,8 +51,7 @@ Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_
   int64_t bytes = 0;
   if (count < 0 || __builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes))
     records_.refuse("{}: storage '{}' claims to have {} elements", key, count);
-  std::string name = folder_;
-  name += key;
+  const std::string name = format_message("{}{}", {folder_, key});
   const ZipReader::Record* record = records_.find(name);
   if (bytes == 0 && !record) return make_tensor(make_storage(0, {}), type, {count}, {1}, 0);
   if (!record) records_.refuse("{}: there is no record '{}'", name);

@@ -35,7 +35,7 @@ bool is_upgraded(const Op& op, int version) {
   for (const Argument& a : op.schema().arguments) arguments += (arguments.empty() ? "" : ",") + a.name;
   const ListRef<UpgradedOperator> all = upgraded_operators();
   return std::any_of(all.begin(), all.end(), [&](const UpgradedOperator& u) {
-    return u.name == op.info.name && version <= u.last_version && u.arguments == arguments;
+    return std::string_view(u.name) == op.info.name && version <= u.last_version && u.arguments == arguments;
   });
 }
 

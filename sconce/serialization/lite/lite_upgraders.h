@@ -18,9 +18,9 @@ using FindUpgrader = ir::Function* (*)(const Op& op, int archive_version);
 extern const FindUpgrader find_upgrader;
 
 struct UpgradedOperator {
-  std::string_view name;       // "aten::div"
-  int last_version;            // of archives in which it meant something else
-  std::string_view arguments;  // their names: "self,other"
+  const char* name;       // "aten::div"
+  int last_version;       // of archives in which it meant something else
+  const char* arguments;  // their names: "self,other"
 };
 // One for each function of script/builtins/upgraders (the list is generated).
 ListRef<UpgradedOperator> upgraded_operators();
