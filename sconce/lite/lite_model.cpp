@@ -32,16 +32,19 @@ void Model::add(std::string_view name, std::string signature, size_t number) {
   methods.push_back({std::string(name), std::move(signature), number, std::make_unique<Arena>()});
 }
 
+std::shared_ptr<Budget> Model::budget() const {
+  if (steps == 0 && bytes == 0) return nullptr;
+  Limits limits;
+  if (steps != 0) limits.steps = steps;
+  if (bytes != 0) limits.memory = bytes;
+  return named_budget(limits, {});
+}
+
 const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   result_ = Value();
   const NoGrad no_grad;
   last_ = &method;
-  Limits limits;
-  if (steps != 0) limits.steps = steps;
-  if (bytes != 0) limits.memory = bytes;
-  std::shared_ptr<Budget> budget;
-  if (steps != 0 || bytes != 0) budget = named_budget(limits, {});
-  const BudgetScope scope(std::move(budget));
+  const BudgetScope scope(budget());
   ActiveArena active(*method.arena);
   result_ = body->run(method.number, args);
   active.succeeded();
