@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/hostile/zip_bytes.h"
 
