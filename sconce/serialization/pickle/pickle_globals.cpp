@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 
 #include "sconce/autograd/variable.h"
 #include "sconce/base/weak.h"
@@ -335,11 +334,18 @@ constexpr QuantizedStorage kQuantizedStorages[] = {{"QInt8", DType::int8},
                                                    {"QInt32", DType::int32},
                                                    {"QUInt4x2", DType::uint8},
                                                    {"QUInt2x4", DType::uint8}};
-// Dtypes that PyTorch has and Sconce has not; tensors of them are recognised.
-constexpr const char* kForeignDTypes[] = {"float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2",
-                                          "complex32"};
-constexpr const char* kSchemes[] = {"per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
-                                    "per_channel_symmetric", "per_channel_affine_float_qparams"};
+// Globals of torch that stand for their names: schemes of quantisation, and dtypes that PyTorch has and Sconce has not,
+// of which tensors are recognised.
+constexpr const char* kNames[] = {"per_tensor_affine",
+                                  "per_channel_affine",
+                                  "per_tensor_symmetric",
+                                  "per_channel_symmetric",
+                                  "per_channel_affine_float_qparams",
+                                  "float8_e4m3fnuz",
+                                  "float8_e5m2fnuz",
+                                  "float8_e8m0fnu",
+                                  "float4_e2m1fn_x2",
+                                  "complex32"};
 
 }  // namespace
 
@@ -369,10 +375,8 @@ std::optional<Value> pickle_constant(std::string_view module, std::string_view n
   if (module == "torch") {
     DType dtype;
     if (dtype_from_name(name, &dtype)) return Value(dtype);
-    for (const auto& names : {std::span(kSchemes), std::span(kForeignDTypes)}) {
-      for (const char* known : names) {
-        if (name == known) return Value(name);
-      }
+    for (const char* known : kNames) {
+      if (name == known) return Value(name);
     }
   }
   return std::nullopt;
