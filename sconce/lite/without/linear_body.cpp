@@ -16,17 +16,13 @@
 namespace sconce::matmul_kernels {
 namespace {
 
-// out = bias + a * b, for `out` of m * n elements. b is a transposed weight [k, n], or a vector [k].
-Tensor product(KeySet keys, const char* name, IntList sizes, const Tensor& a, const Tensor& given_b,
-               const Tensor& bias) {
+// bias + a * b, of m * n elements. b is a transposed weight [k, n], or a vector [k], and lies along k.
+Tensor product(KeySet keys, const char* name, IntList sizes, const Tensor& a, const Tensor& b, const Tensor& bias) {
   const Tensor out = make_output({Dims(sizes), a.dtype(), MemoryFormat::contiguous}, a.device());
   if (out.is_meta()) return out;
   if (keys.has(Key::meta)) fail_on_meta(name);
   if (is_float8(out.dtype())) lite::refuse_dtype(out.dtype());
-  Tensor b = given_b;
   const int64_t k = b.size(0), n = b.dim() == 2 ? b.size(1) : 1, m = n == 0 ? 0 : out.numel() / n;
-  if (k > 1 && b.strides()[0] != 1)
-    b = b.dim() == 2 ? sconce::t(contiguous_tensor(sconce::t(b))) : contiguous_tensor(b);
   Epilogue epilogue;
   if (bias.defined()) {
     if (bias.dim() <= 1 && bias.numel() == n && bias.is_contiguous()) {
@@ -36,33 +32,34 @@ Tensor product(KeySet keys, const char* name, IntList sizes, const Tensor& a, co
       epilogue.accumulate = true;
     }
   }
-  const int64_t a_rank = a.dim();
-  gemm_along_k(out.dtype(), m, n, k, {a.data(), a_rank == 2 ? a.strides()[0] : k, k == 0 ? 1 : a.strides()[a_rank - 1]},
-               {b.data(), 1, b.dim() == 2 ? b.strides()[1] : k}, {out.data(), n, 1}, epilogue);
+  const IntList steps = a.strides();
+  gemm_along_k(out.dtype(), m, n, k, {a.data(), steps[0], k == 0 ? 1 : steps[steps.size() - 1]},
+               {b.data(), 1, b.strides()[b.dim() - 1]}, {out.data(), n, 1}, epilogue);
   return out;
 }
 
+void check_factors(const Tensor& a, const Tensor& b) {
+  SCONCE_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", a.size(0),
+               a.size(1), b.size(0), b.size(1));
+  SCONCE_CHECK(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: {} != {}",
+               dtype_name(a.dtype()), dtype_name(b.dtype()));
+}
+
 Tensor addmm_rows(KeySet keys, const Tensor& self, const Tensor& mat1, const Tensor& mat2) {
-  const int64_t m = mat1.size(0), k = mat1.size(1), n = mat2.size(1);
-  SCONCE_CHECK(k == mat2.size(0), "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", m, k, mat2.size(0), n);
-  SCONCE_CHECK(mat1.dtype() == mat2.dtype(), "expected m1 and m2 to have the same dtype, but got: {} != {}",
-               dtype_name(mat1.dtype()), dtype_name(mat2.dtype()));
+  check_factors(mat1, mat2);
   SCONCE_CHECK(self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got {} and {}",
                dtype_name(self.dtype()), dtype_name(mat2.dtype()));
-  const int64_t sizes[] = {m, n};
+  const int64_t sizes[] = {mat1.size(0), mat2.size(1)};
   bool fits = self.dim() <= 2;
   for (int64_t d = 1; fits && d <= self.dim(); ++d) fits = self.size(-d) == sizes[2 - d] || self.size(-d) == 1;
   SCONCE_CHECK(fits, "The expanded size of the tensor must match the existing size: self is {}, the product is {}",
                self.sizes(), IntList(sizes, 2));
-  return product(keys, "addmm", {m, n}, mat1, mat2, self);
+  return product(keys, "addmm", IntList(sizes, 2), mat1, mat2, self);
 }
 
 Tensor mm_rows(KeySet keys, const Tensor& self, const Tensor& mat2) {
-  const int64_t m = self.size(0), k = self.size(1), n = mat2.size(1);
-  SCONCE_CHECK(k == mat2.size(0), "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", m, k, mat2.size(0), n);
-  SCONCE_CHECK(self.dtype() == mat2.dtype(), "expected m1 and m2 to have the same dtype, but got: {} != {}",
-               dtype_name(self.dtype()), dtype_name(mat2.dtype()));
-  return product(keys, "mm", {m, n}, self, mat2, {});
+  check_factors(self, mat2);
+  return product(keys, "mm", {self.size(0), mat2.size(1)}, self, mat2, {});
 }
 
 Tensor mv_rows(KeySet keys, const Tensor& self, const Tensor& vec) {
@@ -113,8 +110,10 @@ Tensor matmul_rows(KeySet, const Tensor& self, const Tensor& other) {
 
 }  // namespace
 
-SCONCE_WEAK Tensor linear(KeySet, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  const Tensor transposed = sconce::t(weight);
+SCONCE_WEAK Tensor linear(KeySet keys, const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const bool along =
+      keys.has(Key::sparse) || weight.dim() == 0 || weight.size(-1) <= 1 || weight.strides()[weight.dim() - 1] == 1;
+  const Tensor transposed = sconce::t(along ? weight : contiguous_tensor(weight));
   if (weight.dim() == 2 && input.dim() >= 2 && bias.defined()) {
     const Tensor out = DirectFunction<Tensor(const Tensor&, const Tensor&, const Tensor&), 0, -1>::call(
         bias, rows_of(input), transposed, addmm_rows, addmm_terms);
