@@ -1,5 +1,5 @@
-// A transpose for elements of a size that no selected dtype has (TileKernels::transpose): there may be such tensors, which
-// are moved one element at a time.
+// Transposes for elements of a size that no selected dtype has (TileKernels::transpose): there may be such tensors,
+// which are moved one element at a time.
 #pragma once
 
 #include <cstring>

@@ -9,12 +9,12 @@
 
 namespace sconce {
 
-// Of n elements, dense, not overlapping. Floats become integers towards zero, bools by "is not 0"; integers wrap around;
-// complex numbers lose their imaginary part.
+// Of n elements, dense, not overlapping. Floats become integers towards zero, bools by "is not 0"; integers wrap
+// around; complex numbers lose their imaginary part.
 using Convert = void (*)(void* out, const void* in, int64_t n);
 
-// By DType number, [from][to]. Limited dtypes are not in it: call conversion (conversion.h). A table of its own: a small
-// library has one with the dtypes that were selected (opgen/loops/conversions.py).
+// By DType number, [from][to]. Limited dtypes are not in it: call conversion (conversion.h). A table of its own: that
+// of a small library has the dtypes that were selected (opgen/loops/conversions.py).
 struct ConversionTable {
   Convert between[16][16];
 };

@@ -17,7 +17,8 @@ uint16_t rounded_to_even(uint32_t u) {
 
 // Every length up to some blocks, with and without NaNs among the elements; what follows the end stays as it is.
 TEST(Tile, RoundsToBFloat16AtEveryLength) {
-  const auto convert = tile_kernels().conversions->between[static_cast<int>(DType::float32)][static_cast<int>(DType::bfloat16)];
+  const auto convert =
+      tile_kernels().conversions->between[static_cast<int>(DType::float32)][static_cast<int>(DType::bfloat16)];
   for (const uint32_t nan_every : {0u, 37u, 3u}) {
     for (int64_t n = 0; n <= 300; ++n) {
       std::vector<uint32_t> in(n);
