@@ -1,5 +1,7 @@
 #include "sconce/kernels/cpu/gemm/gemm_by_lanes.h"
 
+#include <utility>
+
 #include "sconce/base/budget.h"
 
 namespace sconce::gemm_parts {
@@ -19,92 +21,6 @@ const T* contiguous_rows(const Plan<T>& plan, GemmStorage storage, const void* d
   T* copy = scratch.take<T>(rows * plan.k);
   plan.table.copy_rows(storage, data, row_stride, column_stride, rows, plan.k, copy, plan.k);
   return copy;
-}
-
-template <class T>
-DotArgs<T> dot_args(const Plan<T>& plan, const TileOutput<T>& out) {
-  DotArgs<T> args{};
-  args.k = plan.k;
-  args.many_storage = plan.storage;
-  args.c = out.c;
-  args.bias = out.bias;
-  args.scale = out.scale;
-  args.shift = out.shift;
-  args.residual = out.residual;
-  args.lo = out.lo;
-  args.hi = out.hi;
-  args.clamp = out.clamp;
-  args.accumulate = out.accumulate;
-  return args;
-}
-
-template <class T>
-void run_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
-  Scratch scratch;
-  Target<T> target(plan, operands, rows, columns, scratch);
-  const TileOutput<T>& out = target.all();
-  DotArgs<T> args = dot_args(plan, out);
-  args.few_count = rows.size();
-  args.many_count = columns.size();
-  args.few = contiguous_rows(plan, plan.storage, plan.offset(operands.a, rows.begin * plan.a_row), plan.a_row,
-                             plan.a_column, rows.size(), args.few_stride, scratch);
-  args.many = plan.offset(operands.b, columns.begin * plan.b_column);
-  args.many_stride = plan.b_column;
-  args.c_many = args.bias_many = args.scale_many = args.residual_many = 1;
-  if (out.row_bias) {
-    args.bias = out.row_bias;
-    args.bias_few = 1;
-    args.bias_many = 0;
-  }
-  args.c_few = out.c_stride;
-  args.residual_few = out.residual_stride;
-  plan.table.dot(args);
-  target.finish(rows);
-}
-
-// Rows of a times the few columns of b. Rows that are not contiguous along k are copied, some at a time.
-template <class T>
-void run_swapped_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
-  Scratch scratch;
-  Target<T> target(plan, operands, rows, columns, scratch);
-  const TileOutput<T>& out = target.all();
-  DotArgs<T> args = dot_args(plan, out);
-  args.few_count = columns.size();
-  if (plan.packed) {  // all columns are in the first panel
-    args.few = contiguous_rows(plan, GemmStorage::native, plan.packed, 1, plan.table.panel, columns.size(),
-                               args.few_stride, scratch);
-  } else {
-    args.few = contiguous_rows(plan, plan.storage, plan.offset(operands.b, columns.begin * plan.b_column),
-                               plan.b_column, plan.b_row, columns.size(), args.few_stride, scratch);
-  }
-  args.c_few = args.bias_few = args.scale_few = args.residual_few = 1;
-  if (out.row_bias) {
-    args.bias_few = 0;
-    args.bias_many = 1;
-  }
-  args.c_many = out.c_stride;
-  args.residual_many = out.residual_stride;
-  const bool copied = plan.a_column != 1;
-  const int64_t group = copied ? std::clamp<int64_t>(16 * 1024 / plan.k, 8, 64) : rows.size();
-  T* copy = copied ? scratch.take<T>(group * plan.k) : nullptr;
-  for (int64_t row = rows.begin; row < rows.end; row += group) {
-    Budget::poll_active();
-    args.many_count = std::min(group, rows.end - row);
-    args.many = plan.offset(operands.a, row * plan.a_row);
-    args.many_stride = plan.a_row;
-    if (copied) {
-      plan.table.copy_rows(plan.storage, args.many, plan.a_row, plan.a_column, args.many_count, plan.k, copy, plan.k);
-      args.many = copy;
-      args.many_stride = plan.k;
-      args.many_storage = GemmStorage::native;
-    }
-    const int64_t i = row - rows.begin;
-    args.c = out.c + i * out.c_stride;
-    if (out.row_bias) args.bias = out.row_bias + i;
-    if (out.residual) args.residual = out.residual + i * out.residual_stride;
-    plan.table.dot(args);
-  }
-  target.finish(rows);
 }
 
 // b lies along columns. If it is small, its panels are read where they are; a last one that is not whole is streamed.
@@ -167,9 +83,71 @@ void run_fold(const Plan<T>& plan, const Operands& operands, Range rows, Range c
 
 }  // namespace
 
+// Few rows of a times the columns of b, or, swapped, the few columns of b times the rows of a. Rows of a that are not
+// contiguous along k are copied, some at a time.
 template <class T>
 void run_dots(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
-  plan.path == Path::dot ? run_dot(plan, operands, rows, columns) : run_swapped_dot(plan, operands, rows, columns);
+  const bool swapped = plan.path == Path::swapped_dot;
+  Scratch scratch;
+  Target<T> target(plan, operands, rows, columns, scratch);
+  const TileOutput<T>& out = target.all();
+  const void* a = plan.offset(operands.a, rows.begin * plan.a_row);
+  const void* b = plan.packed ? nullptr : plan.offset(operands.b, columns.begin * plan.b_column);
+  DotArgs<T> args{};
+  args.k = plan.k;
+  args.many_storage = plan.storage;
+  args.scale = out.scale;
+  args.shift = out.shift;
+  args.lo = out.lo;
+  args.hi = out.hi;
+  args.clamp = out.clamp;
+  args.accumulate = out.accumulate;
+  if (swapped) {
+    args.few_count = columns.size();
+    if (plan.packed) {  // all columns are in the first panel
+      args.few = contiguous_rows(plan, GemmStorage::native, plan.packed, 1, plan.table.panel, columns.size(),
+                                 args.few_stride, scratch);
+    } else {
+      args.few =
+          contiguous_rows(plan, plan.storage, b, plan.b_column, plan.b_row, columns.size(), args.few_stride, scratch);
+    }
+    args.c_few = args.bias_few = args.scale_few = args.residual_few = 1;
+    args.c_many = out.c_stride;
+    args.residual_many = out.residual_stride;
+  } else {
+    args.few_count = rows.size();
+    args.few = contiguous_rows(plan, plan.storage, a, plan.a_row, plan.a_column, rows.size(), args.few_stride, scratch);
+    args.c_many = args.bias_many = args.scale_many = args.residual_many = 1;
+    args.c_few = out.c_stride;
+    args.residual_few = out.residual_stride;
+  }
+  const T* bias = out.bias;
+  if (out.row_bias) {
+    bias = out.row_bias;
+    std::swap(args.bias_few, args.bias_many);
+  }
+  const void* many = swapped ? a : b;
+  const int64_t count = swapped ? rows.size() : columns.size(), stride = swapped ? plan.a_row : plan.b_column;
+  const bool copied = swapped && plan.a_column != 1;
+  const int64_t group = copied ? std::clamp<int64_t>(16 * 1024 / plan.k, 8, 64) : count;
+  T* copy = copied ? scratch.take<T>(group * plan.k) : nullptr;
+  for (int64_t i = 0; i < count; i += group) {
+    Budget::poll_active();
+    args.many_count = std::min(group, count - i);
+    args.many = plan.offset(many, i * stride);
+    args.many_stride = stride;
+    if (copied) {
+      plan.table.copy_rows(plan.storage, args.many, stride, plan.a_column, args.many_count, plan.k, copy, plan.k);
+      args.many = copy;
+      args.many_stride = plan.k;
+      args.many_storage = GemmStorage::native;
+    }
+    args.c = out.c + i * args.c_many;
+    args.bias = bias ? bias + i * args.bias_many : nullptr;
+    args.residual = out.residual ? out.residual + i * args.residual_many : nullptr;
+    plan.table.dot(args);
+  }
+  target.finish(rows);
 }
 
 template <class T>
