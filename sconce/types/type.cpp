@@ -61,6 +61,7 @@ constexpr KindRow kKinds[] = {
     {"Function", TypeKind::function},
     {"", TypeKind::variable},
 };
+static_assert(std::size(kKinds) == static_cast<size_t>(TypeKind::variable) + 1);
 constexpr const KindRow& row_of(TypeKind kind) { return kKinds[static_cast<size_t>(kind)]; }
 
 struct ClassType final : Type {
@@ -238,10 +239,10 @@ class TypeTable {
     const std::unique_ptr<Type*[]> old = std::exchange(buckets_, std::unique_ptr<Type*[]>(new Type*[wider]()));
     const size_t before = std::exchange(slots_, wider);
     for (size_t i = 0; i < before; ++i) {
-      while (old[i]) {
-        std::unique_ptr<Type> type = pop(old[i]);
+      for (Type* type = old[i]; type;) {
         Type*& to = bucket(type->hash_);
-        push(to, std::move(type));
+        Type* next = std::exchange(type->next_, to);
+        to = std::exchange(type, next);
       }
     }
   }
