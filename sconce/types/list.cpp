@@ -8,10 +8,9 @@
 namespace sconce {
 namespace {
 
-// Room for an item of any type, which lives there or does not.
-struct alignas(Value) ItemBytes {
-  char bytes[sizeof(Value)];
-};
+const Tensor& tensor_in(const Value& v, TypePtr element) {
+  return element->is(TypeKind::optional) ? v.to_optional_tensor() : v.to_tensor();
+}
 
 }  // namespace
 
@@ -40,39 +39,38 @@ List::~List() { clear(); }
 
 // The item as a Value.
 Value List::boxed(size_t i) const {
-  const void* item = items_.at(i, item_size());
   switch (store_) {
     case Store::ints:
-      return *static_cast<const int64_t*>(item);
+      return static_cast<const int64_t*>(items_.data)[i];
     case Store::doubles:
-      return *static_cast<const double*>(item);
+      return static_cast<const double*>(items_.data)[i];
     case Store::bools:
-      return *static_cast<const uint8_t*>(item) != 0;
+      return static_cast<const uint8_t*>(items_.data)[i] != 0;
     case Store::tensors:
-      return *static_cast<const Tensor*>(item);
+      return static_cast<const Tensor*>(items_.data)[i];
     case Store::values:
-      return *static_cast<const Value*>(item);
+      return static_cast<const Value*>(items_.data)[i];
   }
   return {};
 }
 
-// Makes at `to` what the list stores for `v`; throws Error (type) when it cannot hold it.
-void List::make_item(void* to, Value v) const {
+// Makes what the list stores for `v`, where no item lives; throws Error (type) when it cannot hold it.
+void List::make_item(size_t i, Value&& v) {
   switch (store_) {
     case Store::ints:
-      *static_cast<int64_t*>(to) = v.to_int();
+      static_cast<int64_t*>(items_.data)[i] = v.to_int();
       break;
     case Store::doubles:
-      *static_cast<double*>(to) = v.to_double();
+      static_cast<double*>(items_.data)[i] = v.to_double();
       break;
     case Store::bools:
-      *static_cast<uint8_t*>(to) = v.to_bool();
+      static_cast<uint8_t*>(items_.data)[i] = v.to_bool();
       break;
     case Store::tensors:
-      new (to) Tensor(element_->is(TypeKind::optional) ? v.to_optional_tensor() : v.to_tensor());
+      new (static_cast<Tensor*>(items_.data) + i) Tensor(tensor_in(v, element_));
       break;
     case Store::values:
-      new (to) Value(std::move(v));
+      new (static_cast<Value*>(items_.data) + i) Value(std::move(v));
   }
 }
 
@@ -92,18 +90,18 @@ Value List::get(size_t i) const {
 
 void List::set(size_t i, Value v) {
   check(i);
-  const size_t bytes = item_size();
-  void* item = items_.at(i, bytes);
-  ItemBytes before, now;
-  make_item(&now, std::move(v));
-  std::memcpy(&before, item, bytes);
-  std::memcpy(item, &now, bytes);
-  end_items(&before, 1);
+  if (const ItemsOf<Value> values = value_items()) {
+    values[i] = std::move(v);
+  } else if (const ItemsOf<Tensor> tensors = tensor_items()) {
+    tensors[i] = tensor_in(v, element_);
+  } else {
+    make_item(i, std::move(v));
+  }
 }
 
 void List::append(Value v) {
   if (items_.size == items_.capacity) items_.grow(item_size());
-  make_item(items_.at(items_.size, item_size()), std::move(v));
+  make_item(items_.size, std::move(v));
   ++items_.size;
 }
 

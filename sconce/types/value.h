@@ -296,8 +296,8 @@ class SCONCE_API List final : public Counted {
   static constexpr uint8_t kItemSizes[] = {sizeof(int64_t), sizeof(double), sizeof(uint8_t), sizeof(Tensor),
                                            sizeof(Value)};
   size_t item_size() const { return kItemSizes[static_cast<size_t>(store_)]; }
-  Value boxed(size_t i) const;
-  void make_item(void* to, Value v) const;
+  inline Value boxed(size_t i) const;
+  inline void make_item(size_t i, Value&& v);
   void end_items(void* from, size_t count) const;
   void check(size_t i) const;
   SCONCE_COLD void check_empty(const char* wanted) const;
