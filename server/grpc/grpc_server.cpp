@@ -279,7 +279,15 @@ class SimpleCall {
     });
     if (!posted.ok()) finish(posted);
   }
-  void finish(const Status& status) { writer_.Finish(response_, status, &ended_); }
+  void finish(const Status& status) {
+    const std::scoped_lock lock(sending_);
+    writer_.Finish(response_, status, &ended_);
+  }
+  void end() {
+    sending_.lock();  // this event may come while finish still runs
+    sending_.unlock();
+    delete this;
+  }
 
   const Shared& shared_;
   const Kind& kind_;
@@ -287,7 +295,8 @@ class SimpleCall {
   Request request_;
   Response response_;
   Writer writer_;
-  Event begun_{[this](bool ok) { begin(ok); }}, ended_{[this](bool) { delete this; }};
+  std::mutex sending_;
+  Event begun_{[this](bool ok) { begin(ok); }}, ended_{[this](bool) { end(); }};
 };
 
 // A call of ModelInfer.
@@ -336,11 +345,10 @@ class InferCall {
       if (const auto* f = std::get_if<Failure>(&answer)) throw *f;
       write_response(std::get<InferResponse>(answer), wanted_, shared_.service.shared_memory(), response_);
     });
-    {
-      const std::scoped_lock lock(mutex_);
-      finished_ = true;
-      job_.reset();
-    }
+    // To its end under the lock, without which nobody deletes the call: its event may come while this still runs.
+    const std::scoped_lock lock(mutex_);
+    finished_ = true;
+    job_.reset();
     if (status.ok())
       writer_.Finish(response_, status, &ended_);
     else
