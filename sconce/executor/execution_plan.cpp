@@ -5,7 +5,6 @@
 
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
-#include "sconce/base/mapped_files.h"
 #include "sconce/base/parallel.h"
 #include "sconce/base/thread_limit.h"
 #include "sconce/base/workers_awake.h"
@@ -16,6 +15,7 @@
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/memory/geometry_changes.h"
+#include "sconce/tensor/memory/mapped_files.h"
 #include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {

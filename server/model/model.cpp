@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "sconce/api/compile/inference.h"
-#include "sconce/base/mapped_files.h"
 #include "sconce/base/parallel.h"
 #include "sconce/base/thread_limit.h"
 #include "sconce/dispatch/budget/budget_scope.h"
@@ -19,6 +18,7 @@
 #include "sconce/serialization/file/file_bytes.h"
 #include "sconce/serialization/lite/lite.h"
 #include "sconce/tensor/memory/allocator.h"
+#include "sconce/tensor/memory/mapped_files.h"
 #include "server/run/code_pages.h"
 
 namespace sconce::server {

@@ -1,9 +1,9 @@
 #include "sconce/api/compile/inference.h"
 
-#include "sconce/base/mapped_files.h"
 #include "sconce/executor/function_plans.h"
 #include "sconce/executor/graph_backend.h"
 #include "sconce/passes/freeze/freeze_module.h"
+#include "sconce/tensor/memory/mapped_files.h"
 
 namespace sconce::jit {
 

@@ -1,4 +1,4 @@
-// Without the format sparse: archives that hold sparse tensors are refused, nothing else makes one, and nothing copies one.
+// Without the format sparse: archives that hold sparse tensors are refused, and nothing else makes or copies one.
 #include "sconce/base/error.h"
 #include "sconce/base/weak.h"
 #include "sconce/kernels/any/converted_sparse.h"

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
-#include "sconce/base/mapped_files.h"
+#include "sconce/tensor/memory/mapped_files.h"
 
 namespace sconce {
 namespace {

@@ -1,4 +1,4 @@
-#include "sconce/base/mapped_files.h"
+#include "sconce/tensor/memory/mapped_files.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
