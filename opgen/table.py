@@ -44,6 +44,7 @@ KEYS = {
     "dtypes": (str, {"pointwise", "reduce", "leaf"}),
     "work": (str, ALL),
     "loads": (bool, ALL),
+    "small": (str, {"compound"}),
     "named": (bool, ALL),
     "sparse": (str, ALL),
     "quantized": (str, ALL),
@@ -286,7 +287,7 @@ def _load_entry(family, file, line, key, value, places, word, entries, names):
             entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
         inherited = {k: v for k, v in base.data.items() 
                      if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "functional", "instruction", "samples",
-                                  "second_order", "decompose", "integers", "prepare")
+                                  "second_order", "decompose", "integers", "prepare", "small")
                      and not (k in formats.FORMATS and formats.has_own_kernel(base, k))}
         entry.data = {**inherited, **value}
         del entry.data["same_as"]

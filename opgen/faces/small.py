@@ -39,10 +39,6 @@ def files(families):
         yield f"sconce/small/{family.name}.cpp", "small", _source(family)
 
 
-# Operators whose glue gives way to that of sconce/lite/without, where a library has no formats.
-_REPLACED = ("linear",)
-
-
 def _source(family):
     glue = [line for op in family.operators for line in _replaceable(op, kernels.function(op, family))]
     out = [banner(family.name)] + includes(family, glue) + ['#include "sconce/base/weak.h"', '#include "sconce/dispatch/direct.h"']
@@ -54,7 +50,8 @@ def _source(family):
 
 
 def _replaceable(op, lines):
-    if op.cpp_name not in _REPLACED:
+    """Where the entry names a stand-in of sconce/lite/without (`small`), a library without formats takes that instead."""
+    if op.form != "function" or "small" not in op.entry.data:
         return lines
     return [f"SCONCE_WEAK {line}" if f" {op.cpp_name}(KeySet" in line else line for line in lines]
 

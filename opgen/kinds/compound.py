@@ -1,4 +1,6 @@
-"""Compound operators: a body of script over other operators. Their in-place and out= forms copy what the body gives."""
+"""Compound operators: a body of script over other operators. Their in-place and out= forms copy what the body gives.
+
+    small    the source of sconce/lite/without that stands in for the body in a small library without formats"""
 
 from .. import cpp, script
 from ..signature import name
