@@ -74,6 +74,11 @@ def main():
     run("cmake", "--build", bundle / "build")
     check(len((bundle / "main.c").read_text().splitlines()) <= 45, "main.c is long")
     print(run(bundle / "build/run", bundle / "model.ptl", 2, 4), end="")
+    for sizes in [(2, 5), (3, 2, 5), (5,)]:  # linear's stand-in refuses in the words of its body
+        words = [re.findall(r"RuntimeError: (.*)", said) for said in (
+            run(bundle / "build/run", bundle / "model.ptl", *sizes, ok=False),
+            run(sconce, "run", bundle / "model.ptl", f"torch.ones({', '.join(map(str, sizes))})", ok=False))]
+        check(words[0] and words[0][-1] == words[1][-1], f"{sizes}: the words differ: {words}")
     print(run(sys.executable, "-B", ROOT / "tests/lite/hostile_archives.py", bundle / "build/run", bundle / "model.ptl", work / "hostile"), end="")
     library = bundle / "libsconce_lite.so"
     look_at(library)
