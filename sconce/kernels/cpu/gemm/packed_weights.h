@@ -12,9 +12,16 @@
 
 namespace sconce {
 
-// Which bytes packers write: raised whenever one of them writes others for the same weight, level and form. Files keep
-// packed weights under this number (packed_weights_test.cpp notices a change).
+// Which bytes packers write: raised whenever one of them writes others for the same weight, level and form
+// (packed_weights_test.cpp notices a change). The byte above is the architecture, whose levels have vectors of other
+// lengths. Files keep packed weights under this number; where it is another, weights are packed anew.
+#if defined(__aarch64__)
+inline constexpr uint32_t kPackedRevision = 0x101;
+#elif defined(__wasm__)
+inline constexpr uint32_t kPackedRevision = 0x201;
+#else
 inline constexpr uint32_t kPackedRevision = 1;
+#endif
 
 // Memory that begins at a multiple of 64 bytes.
 class PackedWeights {

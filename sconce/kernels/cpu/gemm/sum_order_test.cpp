@@ -279,6 +279,15 @@ TEST(SumOrder, ItemsOfABatchHaveTheBitsOfAProduct) {
   }
 }
 
+// Of a level's vectors (engine/levels.h).
+int64_t vector_bytes(int level) {
+#if defined(__aarch64__)
+  return 16;
+#else
+  return int64_t{8} << (level - 1);
+#endif
+}
+
 // One multiplication and one addition, as the instruction sets do them.
 template <class T>
 T multiply_add(T a, T b, T c, int level) {
@@ -295,7 +304,7 @@ T expected_sum(const T* a, const T* b, Sizes s, int64_t i, int64_t j, int level)
     for (int64_t p = 0; p < s.k; p++) sum = product(p, sum);
     return sum;
   }
-  const int64_t lanes = (int64_t{8} << (level - 1)) / static_cast<int64_t>(sizeof(T));
+  const int64_t lanes = vector_bytes(level) / static_cast<int64_t>(sizeof(T));
   const int64_t quad = 16 / static_cast<int64_t>(sizeof(T));
   std::vector<T> sums(static_cast<size_t>(lanes));
   for (int64_t p = 0; p < s.k; p++)
