@@ -7,7 +7,6 @@
 #include "sconce/dispatch/direct.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/same.h"
-#include "sconce/generated/arithmetic.h"
 #include "sconce/generated/view.h"
 #include "sconce/kernels/cpu/gemm/gemm.h"
 #include "sconce/lite/without/refuse.h"
@@ -46,6 +45,7 @@ void check_factors(const Tensor& a, const Tensor& b) {
 }
 
 Tensor addmm_rows(KeySet keys, const Tensor& self, const Tensor& mat1, const Tensor& mat2) {
+  SCONCE_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got {}-D tensor", mat2.dim());
   check_factors(mat1, mat2);
   SCONCE_CHECK(self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got {} and {}",
                dtype_name(self.dtype()), dtype_name(mat2.dtype()));
@@ -101,8 +101,6 @@ Tensor shaped_as(const Tensor& product, const Tensor& t, std::optional<int64_t> 
 }
 
 Tensor matmul_rows(KeySet, const Tensor& self, const Tensor& other) {
-  SCONCE_CHECK(self.dim() > 0 && other.dim() > 0,
-               "both arguments to matmul need to be at least 1D, but they are {}D and {}D", self.dim(), other.dim());
   if (other.dim() == 2) return shaped_as(OfTwo::call(rows_of(self), other, mm_rows, mm_terms), self, other.size(1));
   if (self.dim() == 1) return OfTwo::call(self, other, dot_rows, dot_terms);
   return shaped_as(OfTwo::call(rows_of(self), other, mv_rows, mv_terms), self, {});
@@ -111,16 +109,14 @@ Tensor matmul_rows(KeySet, const Tensor& self, const Tensor& other) {
 }  // namespace
 
 SCONCE_WEAK Tensor linear(KeySet keys, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  const bool along =
-      keys.has(Key::sparse) || weight.dim() == 0 || weight.size(-1) <= 1 || weight.strides()[weight.dim() - 1] == 1;
+  SCONCE_CHECK(input.dim() > 0 && weight.dim() > 0,
+               "both arguments to linear need to be at least 1D, but they are {}D and {}D", input.dim(), weight.dim());
+  const bool along = keys.has(Key::sparse) || weight.size(-1) <= 1 || weight.strides()[weight.dim() - 1] == 1;
   const Tensor transposed = sconce::t(along ? weight : contiguous_tensor(weight));
-  if (weight.dim() == 2 && input.dim() >= 2 && bias.defined()) {
-    const Tensor out = DirectFunction<Tensor(const Tensor&, const Tensor&, const Tensor&), 0, -1>::call(
-        bias, rows_of(input), transposed, addmm_rows, addmm_terms);
-    return shaped_as(out, input, weight.size(0));
-  }
-  const Tensor out = OfTwo::call(input, transposed, matmul_rows, matmul_terms);
-  return bias.defined() ? sconce::add(out, bias, 1) : out;
+  if (!bias.defined()) return OfTwo::call(input, transposed, matmul_rows, matmul_terms);
+  const Tensor out = DirectFunction<Tensor(const Tensor&, const Tensor&, const Tensor&), 0, -1>::call(
+      bias, rows_of(input), transposed, addmm_rows, addmm_terms);
+  return shaped_as(out, input, weight.size(0));
 }
 
 }  // namespace sconce::matmul_kernels
