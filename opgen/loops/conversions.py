@@ -1,5 +1,5 @@
 """Conversions between dtypes, as a small library has them: the table of each vector level with those of the selected dtypes
-(ConversionTable in sconce/kernels/cpu/engine/tile.h). The others refuse."""
+(ConversionTable in sconce/kernels/cpu/engine/tile.h)."""
 
 from .functions import LEVELS
 
@@ -20,23 +20,18 @@ def tables(selection):
         return []
     kept = {*_USUAL, *selection.dtypes, *(_QUANTIZED if "quantized" in selection.formats else ())}
     kept |= {_BY_WAY[d] for d in kept if d in _BY_WAY}
+    kept = [d for d in _NUMBERS if d in kept]
+    places = [str(kept.index(d)) if d in kept else "ConversionTable::kNone" for d in _SLOTS]
+    rows = [", ".join(f"convert_pair<{_NUMBERS[target]}, {_NUMBERS[source]}>" for target in kept) for source in kept]
     lines = []
     for level in LEVELS:
         if selection.level_for(level) != level:
             continue
-        rows = ["    {" + ", ".join(_entry(source, target, kept) for target in _SLOTS) + "}," for source in _SLOTS]
         lines += [f"namespace {level} {{", "template <int to, int from>", "void convert_pair(void*, const void*, int64_t);",
-                  "extern constinit const ConversionTable conversions = {{", *rows, "}};", f"}}  // namespace {level}", ""]
+                  "static constexpr Convert between[] = {", *(f"    {row}," for row in rows), "};",
+                  f"extern constinit const ConversionTable conversions = {{{{{', '.join(places)}}}, {len(kept)}, between}};",
+                  f"}}  // namespace {level}", ""]
     return lines
 
 
 _SLOTS = [next((name for name, number in _NUMBERS.items() if number == slot), None) for slot in range(16)]
-
-
-def _entry(source, target, kept):
-    if source is None or target is None:
-        return "nullptr"
-    missing = next((d for d in (source, target) if d not in kept), None)
-    if missing:
-        return f"lite::refuse_conversion<{_NUMBERS[missing]}>"
-    return f"convert_pair<{_NUMBERS[target]}, {_NUMBERS[source]}>"

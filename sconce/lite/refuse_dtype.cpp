@@ -8,8 +8,4 @@ void refuse_dtype(DType dtype) {
   fail_as(ErrorKind::not_implemented, "this operator's kernel is not implemented for '{}'", dtype_legacy_name(dtype));
 }
 
-void refuse_conversion(DType missing) {
-  fail_as(ErrorKind::not_implemented, "conversions are not implemented for '{}'", dtype_legacy_name(missing));
-}
-
 }  // namespace sconce::lite

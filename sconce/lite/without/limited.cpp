@@ -6,7 +6,7 @@
 namespace sconce {
 
 SCONCE_WEAK TileKernels::Convert limited_conversion(DType from, DType to) {
-  lite::refuse_conversion(is_limited(from) ? from : to);
+  fail_without_conversion(is_limited(from) ? from : to);
 }
 SCONCE_WEAK Scalar as_float8(const Scalar&, DType common) { lite::refuse_dtype(common); }
 

@@ -15,9 +15,8 @@
 namespace sconce {
 namespace lite {
 
-// Throw Error of kind not_implemented.
+// Throws Error of kind not_implemented.
 [[noreturn]] void refuse_dtype(DType dtype);
-[[noreturn]] void refuse_conversion(DType missing);
 
 template <DType dtype, class R, class... A>
 R refuse(A...) {
@@ -35,12 +34,6 @@ struct Refusal {
     return refuse<dtype, R, A...>;
   }
 };
-
-// A conversion in which the dtype of this number takes part (opgen/loops/conversions.py).
-template <int number>
-void refuse_conversion(void*, const void*, int64_t) {
-  refuse_conversion(static_cast<DType>(number));
-}
 
 }  // namespace lite
 }  // namespace sconce

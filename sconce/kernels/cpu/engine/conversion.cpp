@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
 #include "sconce/base/weak.h"
 #include "sconce/tensor/float8.h"
@@ -127,6 +128,10 @@ void copy(void* out, const void* in, int64_t n) {
 }
 
 }  // namespace
+
+void fail_without_conversion(DType missing) {
+  fail_as(ErrorKind::not_implemented, "conversions are not implemented for '{}'", dtype_legacy_name(missing));
+}
 
 SCONCE_WEAK TileKernels::Convert limited_conversion(DType from, DType to) {
   if (from == to) {

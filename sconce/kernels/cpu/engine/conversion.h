@@ -11,10 +11,17 @@ namespace sconce {
 // converts to signed ones, -1.0 to the largest.
 TileKernels::Convert limited_conversion(DType from, DType to);
 
+// Throws Error of kind not_implemented: a small library was built without this dtype.
+[[noreturn]] void fail_without_conversion(DType missing);
+
 inline TileKernels::Convert conversion(const TileKernels& tiles, DType from, DType to) {
   if (is_limited(from) || is_limited(to)) [[unlikely]]
     return limited_conversion(from, to);
-  return tiles.conversions->between[static_cast<int>(from)][static_cast<int>(to)];
+  const ConversionTable& table = *tiles.conversions;
+  const int row = table.place[static_cast<int>(from)], column = table.place[static_cast<int>(to)];
+  if ((row | column) == ConversionTable::kNone) [[unlikely]]
+    fail_without_conversion(row == ConversionTable::kNone ? from : to);
+  return table.between[row * table.kinds + column];
 }
 
 }  // namespace sconce

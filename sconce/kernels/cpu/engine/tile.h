@@ -13,10 +13,14 @@ namespace sconce {
 // around; complex numbers lose their imaginary part.
 using Convert = void (*)(void* out, const void* in, int64_t n);
 
-// By DType number, [from][to]. Limited dtypes are not in it: call conversion (conversion.h). A table of its own: that
-// of a small library has the dtypes that were selected (opgen/loops/conversions.py).
+// Conversions between `kinds` dtypes, [from][to]; `place` is that of a dtype, by its number. Call conversion
+// (conversion.h), which knows those of limited dtypes, too. A table of its own: that of a small library has the dtypes
+// that were selected (opgen/loops/conversions.py).
 struct ConversionTable {
-  Convert between[16][16];
+  static constexpr uint8_t kNone = 0xff;  // the place of what the table does not have
+  uint8_t place[16];
+  uint8_t kinds;
+  const Convert* between;
 };
 
 struct TileKernels {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/tensor/dtype.h"
 
 namespace sconce {
@@ -17,8 +18,7 @@ uint16_t rounded_to_even(uint32_t u) {
 
 // Every length up to some blocks, with and without NaNs among the elements; what follows the end stays as it is.
 TEST(Tile, RoundsToBFloat16AtEveryLength) {
-  const auto convert =
-      tile_kernels().conversions->between[static_cast<int>(DType::float32)][static_cast<int>(DType::bfloat16)];
+  const auto convert = conversion(tile_kernels(), DType::float32, DType::bfloat16);
   for (const uint32_t nan_every : {0u, 37u, 3u}) {
     for (int64_t n = 0; n <= 300; ++n) {
       std::vector<uint32_t> in(n);
@@ -37,12 +37,11 @@ TEST(Tile, RoundsToBFloat16AtEveryLength) {
 }
 
 TEST(Tile, KeepsEveryFloat16ThroughFloat32) {
-  const int half = static_cast<int>(DType::float16), single = static_cast<int>(DType::float32);
   std::vector<uint16_t> in(65536), back(65536);
   for (uint32_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint16_t>(i);
   std::vector<float> wide(65536);
-  tile_kernels().conversions->between[half][single](wide.data(), in.data(), 65536);
-  tile_kernels().conversions->between[single][half](back.data(), wide.data(), 65536);
+  conversion(tile_kernels(), DType::float16, DType::float32)(wide.data(), in.data(), 65536);
+  conversion(tile_kernels(), DType::float32, DType::float16)(back.data(), wide.data(), 65536);
   for (uint32_t i = 0; i < in.size(); ++i) {
     if ((i & 0x7fff) > 0x7c00) {
       ASSERT_TRUE(wide[i] != wide[i]) << i;

@@ -280,7 +280,7 @@ TEST(SumOrder, ItemsOfABatchHaveTheBitsOfAProduct) {
 }
 
 // Of a level's vectors (engine/levels.h).
-int64_t vector_bytes(int level) {
+int64_t vector_bytes([[maybe_unused]] int level) {
 #if defined(__aarch64__)
   return 16;
 #else

@@ -602,40 +602,21 @@ SCONCE_WEAK void transpose_halves(SCONCE_TRANSPOSE_ARGUMENTS) {
   transpose<uint16_t, Words8>(out, out_stride, in, in_stride, rows, columns);
 }
 
-#define SCONCE_CONVERT_ROW(S) \
-  {convert_pair<0, S>,        \
-   convert_pair<1, S>,        \
-   convert_pair<2, S>,        \
-   convert_pair<3, S>,        \
-   convert_pair<4, S>,        \
-   convert_pair<5, S>,        \
-   convert_pair<6, S>,        \
-   convert_pair<7, S>,        \
-   nullptr,                   \
-   convert_pair<9, S>,        \
-   convert_pair<10, S>,       \
-   convert_pair<11, S>,       \
-   nullptr,                   \
-   nullptr,                   \
-   nullptr,                   \
-   convert_pair<15, S>}
+#define SCONCE_CONVERT_ROW(S)                                                                              \
+  convert_pair<0, S>, convert_pair<1, S>, convert_pair<2, S>, convert_pair<3, S>, convert_pair<4, S>,      \
+      convert_pair<5, S>, convert_pair<6, S>, convert_pair<7, S>, convert_pair<9, S>, convert_pair<10, S>, \
+      convert_pair<11, S>, convert_pair<15, S>
 
-SCONCE_WEAK extern constinit const ConversionTable conversions = {{SCONCE_CONVERT_ROW(0),
-                                                                   SCONCE_CONVERT_ROW(1),
-                                                                   SCONCE_CONVERT_ROW(2),
-                                                                   SCONCE_CONVERT_ROW(3),
-                                                                   SCONCE_CONVERT_ROW(4),
-                                                                   SCONCE_CONVERT_ROW(5),
-                                                                   SCONCE_CONVERT_ROW(6),
-                                                                   SCONCE_CONVERT_ROW(7),
-                                                                   {},
-                                                                   SCONCE_CONVERT_ROW(9),
-                                                                   SCONCE_CONVERT_ROW(10),
-                                                                   SCONCE_CONVERT_ROW(11),
-                                                                   {},
-                                                                   {},
-                                                                   {},
-                                                                   SCONCE_CONVERT_ROW(15)}};
+namespace {
+constexpr Convert kBetween[] = {SCONCE_CONVERT_ROW(0),  SCONCE_CONVERT_ROW(1),  SCONCE_CONVERT_ROW(2),
+                                SCONCE_CONVERT_ROW(3),  SCONCE_CONVERT_ROW(4),  SCONCE_CONVERT_ROW(5),
+                                SCONCE_CONVERT_ROW(6),  SCONCE_CONVERT_ROW(7),  SCONCE_CONVERT_ROW(9),
+                                SCONCE_CONVERT_ROW(10), SCONCE_CONVERT_ROW(11), SCONCE_CONVERT_ROW(15)};
+constexpr uint8_t kNone = ConversionTable::kNone;
+}  // namespace
+
+SCONCE_WEAK extern constinit const ConversionTable conversions = {
+    {0, 1, 2, 3, 4, 5, 6, 7, kNone, 8, 9, 10, kNone, kNone, kNone, 11}, 12, kBetween};
 
 extern const TileKernels tile_kernels = {
     &conversions,
