@@ -107,13 +107,14 @@ endif()
 file(CONFIGURE OUTPUT "${selected_dir}/exports.map" CONTENT "{ global: sconce_lite_*; local: *; };\n")
 add_library(sconce_lite_selected SHARED ${selected_sources} "${levels_script}")
 set_target_properties(sconce_lite_selected PROPERTIES OUTPUT_NAME sconce_lite LINKER_LANGUAGE CXX
-  LINK_DEPENDS "${parts_archive};${level_archives};${refusals}")
+  LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/small.ld;${parts_archive};${level_archives};${refusals}")
 target_include_directories(sconce_lite_selected PRIVATE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
 target_compile_definitions(sconce_lite_selected PRIVATE SCONCE_BUILDING SCONCE_SMALL)
 target_compile_options(sconce_lite_selected PRIVATE -Os ${SCONCE_LIBRARY_FLAGS})
 find_package(ZLIB REQUIRED)
 target_link_options(sconce_lite_selected PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
-  -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/libsconce_lite.map")
+  -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/libsconce_lite.map"
+  -Wl,--no-eh-frame-hdr "-Wl,-T,${PROJECT_SOURCE_DIR}/cmake/small.ld")
 target_link_libraries(sconce_lite_selected PRIVATE -Wl,--whole-archive ${refusals} "${parts_archive}" -Wl,--no-whole-archive
   ${linked_archives} "${levels_script}" ZLIB::ZLIB Threads::Threads)
 configure_file("${PROJECT_SOURCE_DIR}/sconce/lite/sconce_lite.h" "${PROJECT_BINARY_DIR}/include/sconce_lite.h" COPYONLY)
