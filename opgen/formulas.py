@@ -48,7 +48,7 @@ def gradient(op, functional, takes_out, written):
             return "missing", None
     if entry.kind == "compound" or "boxed" in entry.get("kernel", {}):
         return "through", None
-    if written and op.schema.name.endswith("_") and _is_constant(entry):
+    if written and op.schema.name.endswith("_") and is_constant(entry):
         return "none", None
     if not any(r.type.startswith("Tensor") for r in op.schema.returns):
         return "through", None
@@ -57,7 +57,8 @@ def gradient(op, functional, takes_out, written):
     return "missing", None
 
 
-def _is_constant(entry):
+def is_constant(entry):
+    """Whether its results are numbers that were drawn, or integers."""
     return "random" in entry.get("traits", []) or (entry.kind in ("pointwise", "reduce") and _gives_integers(entry))
 
 

@@ -15,7 +15,7 @@ from . import cpp, devices, formats, formulas, schema as schemas
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
 TRAITS = ("view", "random", "idempotent", "core", "core_out", "data_dependent", "commutative", "asks_autograd",
-          "runs_backward", "layout_free")
+          "runs_backward", "layout_free", "keeps_floats")
 CLASSES = ("bool", "int", "float", "complex")
 
 # key -> (type, which kinds may have it)

@@ -167,6 +167,15 @@ def _derivatives(entry):
     return "\n".join(lines) or None
 
 
+def _keeps_floats(op):
+    """Where it follows from the entry; others say it among their traits."""
+    entry, kernel = op.entry, op.entry.get("kernel", {})
+    if entry.kind in ("pointwise", "reduce"):
+        return len(op.schema.returns) == 1 and not formulas.is_constant(entry) and "result" not in entry.data and entry.get("dtype") != "wide"
+    views = "view" in entry.get("traits", []) and entry.key != "view_as_complex"
+    return views or kernel.get("any") == "any/queries.cpp"
+
+
 def _traits(op):
     names = [t for t in op.entry.get("traits", []) if t != "core_out"]
     if op.form != "function":
@@ -176,6 +185,8 @@ def _traits(op):
         names.append("out")
     elif op.schema.name.endswith("_") and written(op.schema):
         names.append("inplace")
+    if _keeps_floats(op):
+        names.append("keeps_floats")
     kind = {"pointwise": "pointwise", "reduce": "reduction", "compound": "compound"}.get(op.entry.kind)
     if kind:
         names.append(kind)

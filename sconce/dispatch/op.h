@@ -46,6 +46,7 @@ enum class Trait : uint32_t {
   runs_backward = 1 << 12,
   every_device = 1 << 13,  // one kernel for all devices, see register_backend.h
   layout_free = 1 << 14,   // the bits of its results do not depend on the order in which dims lie in memory
+  keeps_floats = 1 << 15,  // of floating tensors it makes floating ones alone, of their dtype
 };
 
 // How an operator is differentiated: which kernel it has for Key::autograd (autograd/record.h).

@@ -50,6 +50,7 @@ constexpr TraitName kTraits[] = {
     {Trait::commutative, "commutative"},
     {Trait::asks_autograd, "asks_autograd"},
     {Trait::runs_backward, "runs_backward"},
+    {Trait::keeps_floats, "keeps_floats"},
 };
 
 std::vector<std::string> traits_of(const Op& op) {

@@ -107,9 +107,20 @@ void add_code_dtypes(ir::CompilationUnit& unit, Selection& selection) {
   }
 }
 
-// What every program meets: the default dtype, sizes and indices, comparisons.
+bool has_tensors(const Schema& schema) {
+  const auto is_tensor = [](const Argument& a) { return a.type->annotation().find("Tensor") != std::string::npos; };
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(), is_tensor) ||
+         std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor);
+}
+
+// The default dtype, which every program meets, and those of indices and comparisons, where an operator may make them.
 void add_usual(Selection& selection) {
-  for (const char* usual : {"float32", "int64", "bool"}) selection.dtypes.insert(usual);
+  selection.dtypes.insert("float32");
+  const bool floats_alone = std::all_of(selection.operators.begin(), selection.operators.end(), [](const auto& name) {
+    const Op* op = find_op(name);
+    return op && (op->has(Trait::keeps_floats) || !has_tensors(op->schema()));
+  });
+  if (!floats_alone) selection.dtypes.insert({"int64", "bool"});
 }
 
 // The operators of the lite archive that a module becomes.
@@ -256,11 +267,7 @@ void select_run(const ModelFile& model, const FileBytesPtr& file, const std::str
   selection.formats.insert(all.formats.begin(), all.formats.end());
   selection.trains |= all.trains;
   for (const std::string& name : all.operators) {
-    const Schema& schema = find_op(name)->schema();
-    const auto is_tensor = [](const Argument& a) { return a.type->annotation().find("Tensor") != std::string::npos; };
-    const bool has_tensors = std::any_of(schema.arguments.begin(), schema.arguments.end(), is_tensor) ||
-                             std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor);
-    if (!has_tensors) selection.operators.insert(name);
+    if (!has_tensors(find_op(name)->schema())) selection.operators.insert(name);
     selection.is_partial |= !selection.operators.contains(name);
   }
   if (dtypes) add_usual(selection);
