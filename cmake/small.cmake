@@ -105,16 +105,42 @@ endif()
 
 # Only the C interface is visible: everything that it does not reach goes.
 file(CONFIGURE OUTPUT "${selected_dir}/exports.map" CONTENT "{ global: sconce_lite_*; local: *; };\n")
-add_library(sconce_lite_selected SHARED ${selected_sources} "${levels_script}")
-set_target_properties(sconce_lite_selected PROPERTIES OUTPUT_NAME sconce_lite LINKER_LANGUAGE CXX
-  LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/small.ld;${parts_archive};${level_archives};${refusals}")
-target_include_directories(sconce_lite_selected PRIVATE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
-target_compile_definitions(sconce_lite_selected PRIVATE SCONCE_BUILDING SCONCE_SMALL)
-target_compile_options(sconce_lite_selected PRIVATE -Os ${SCONCE_LIBRARY_FLAGS})
+add_library(sconce_lite_objects OBJECT ${selected_sources})
+target_include_directories(sconce_lite_objects PRIVATE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
+target_compile_definitions(sconce_lite_objects PRIVATE SCONCE_BUILDING SCONCE_SMALL)
+target_compile_options(sconce_lite_objects PRIVATE -Os -fPIC ${SCONCE_LIBRARY_FLAGS})
 find_package(ZLIB REQUIRED)
-target_link_options(sconce_lite_selected PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
-  -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/libsconce_lite.map"
-  -Wl,--no-eh-frame-hdr "-Wl,-T,${PROJECT_SOURCE_DIR}/cmake/small.ld")
-target_link_libraries(sconce_lite_selected PRIVATE -Wl,--whole-archive ${refusals} "${parts_archive}" -Wl,--no-whole-archive
-  ${linked_archives} "${levels_script}" ZLIB::ZLIB Threads::Threads)
+# small_library(TARGET MAP SOURCE...): the library, linked by small.ld.in with the unwinding_* that are set.
+function(small_library target map)
+  set(script "${selected_dir}/${target}.ld")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/small.ld.in" "${script}" @ONLY)
+  add_library(${target} SHARED $<TARGET_OBJECTS:sconce_lite_objects> "${levels_script}" ${ARGN})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME sconce_lite LINKER_LANGUAGE CXX
+    LINK_DEPENDS "${script};${parts_archive};${level_archives};${refusals}")
+  target_link_options(${target} PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
+    -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/${map}"
+    "-Wl,-T,${script}" -Wl,--no-eh-frame-hdr -Wl,--no-ld-generated-unwind-info)
+  target_link_libraries(${target} PRIVATE -Wl,--whole-archive ${refusals} "${parts_archive}" -Wl,--no-whole-archive
+    ${linked_archives} "${levels_script}" ZLIB::ZLIB Threads::Threads)
+endfunction()
+
+set(unwinding_tables "KEEP(*(.eh_frame)) *(.eh_frame.*)")
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  small_library(sconce_lite_selected libsconce_lite.map)
+else()
+  # Linked twice: the tables for unwinding of the first are merged, and stand in the second.
+  small_library(sconce_lite_first first.map)
+  set_target_properties(sconce_lite_first PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${selected_dir}/first")
+  set(merge "${PROJECT_SOURCE_DIR}/cmake/unwinding/merge.py")
+  set(merged "${selected_dir}/unwinding")
+  add_custom_command(OUTPUT "${merged}.o"
+    COMMAND "${Python3_EXECUTABLE}" -B "${merge}" "$<TARGET_FILE:sconce_lite_first>" "${merged}.s"
+    COMMAND "${CMAKE_CXX_COMPILER}" -c "${merged}.s" -o "${merged}.o"
+    DEPENDS sconce_lite_first "${merge}" COMMENT "Merging tables for unwinding" VERBATIM)
+  set(unwinding_tables "KEEP(*(.sconce_unwinding))")
+  set(unwinding_left_out "*(.eh_frame .eh_frame.*)")
+  set(unwinding_check
+    "ASSERT(SIZEOF(.text) == sconce_code_size && SIZEOF(.gcc_except_table) == sconce_handlers_size, \"the second link differs from the first\")")
+  small_library(sconce_lite_selected libsconce_lite.map "${merged}.o")
+endif()
 configure_file("${PROJECT_SOURCE_DIR}/sconce/lite/sconce_lite.h" "${PROJECT_BINARY_DIR}/include/sconce_lite.h" COPYONLY)
