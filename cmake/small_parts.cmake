@@ -33,6 +33,9 @@ function(small_objects name)
   if(NOT name STREQUAL "operators")
     target_compile_options(${target} PRIVATE -fno-asynchronous-unwind-tables)
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND name MATCHES "^(base|tensors|values|programs)$")  # they ask no object for its type
+    target_compile_options(${target} PRIVATE -fno-rtti)
+  endif()
   add_dependencies(${target} sconce_generated)
 endfunction()
 

@@ -111,6 +111,8 @@ SCONCE_API const std::shared_ptr<void>& get(const Value& self, const std::type_i
 
 }  // namespace custom_class
 
+#ifdef __cpp_rtti  // parts of small libraries that know no class of C++ do without the names of types
+
 // Fills an instance, as __init__ and __setstate__ do. Returns None.
 template <class T>
 Value set_instance(const Value& self, std::shared_ptr<T> object) {
@@ -132,5 +134,7 @@ template <class T>
 T& instance(const Value& self) {
   return *static_cast<T*>(custom_class::get(self, typeid(T)).get());
 }
+
+#endif
 
 }  // namespace sconce

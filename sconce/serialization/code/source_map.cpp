@@ -126,7 +126,7 @@ class DebugRanges final : public SourceMap {
   explicit DebugRanges(std::function<std::string()> read) : read_(std::move(read)) {}
 
   // Throws std::bad_alloc: the next call reads the record again.
-  void ensure_read() const {
+  void ensure_read() const override {
     once_([&] { places_ = read_now(); });
   }
 
@@ -167,19 +167,14 @@ class DebugRanges final : public SourceMap {
 
 Range original_place(const Range& range) {
   if (!range.source) return Range();
-  if (const auto* lazy = dynamic_cast<const DebugRanges*>(range.source->map())) lazy->ensure_read();
+  if (const SourceMap* map = range.source->map()) map->ensure_read();
   return range.original();
 }
 
 Place original_place(const Place& place) {
   const SourceMap* map = place ? place.source->map() : nullptr;
   if (!map) return {};
-  if (typeid(*map) == typeid(DebugRanges)) {  // the usual one: without a look at its ancestors
-    const auto& ranges = static_cast<const DebugRanges&>(*map);
-    ranges.ensure_read();
-    const Range* found = ranges.find(place.begin);
-    return found ? Place(*found) : Place();
-  }
+  map->ensure_read();
   const SourcePtr borrowed(SourcePtr(), place.source);
   return map->original({borrowed, place.begin, place.end});
 }
