@@ -116,31 +116,46 @@ function(small_library target map)
   configure_file("${PROJECT_SOURCE_DIR}/cmake/small.ld.in" "${script}" @ONLY)
   add_library(${target} SHARED $<TARGET_OBJECTS:sconce_lite_objects> "${levels_script}" ${ARGN})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME sconce_lite LINKER_LANGUAGE CXX
-    LINK_DEPENDS "${script};${parts_archive};${level_archives};${refusals}")
+    LINK_DEPENDS "${script};${ordered};${parts_archive};${level_archives};${refusals}")
   target_link_options(${target} PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
-    -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/${map}"
+    -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,-z,norelro -nostartfiles -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/${map}"
     "-Wl,-T,${script}" -Wl,--no-eh-frame-hdr -Wl,--no-ld-generated-unwind-info)
   target_link_libraries(${target} PRIVATE -Wl,--whole-archive ${refusals} "${parts_archive}" -Wl,--no-whole-archive
     ${linked_archives} "${levels_script}" ZLIB::ZLIB Threads::Threads)
 endfunction()
 
-set(unwinding_tables "KEEP(*(.eh_frame)) *(.eh_frame.*)")
+set(ordered)
+set(unwinding .eh_frame)
+set(unwinding_tables "KEEP(*(.eh_frame)) *(.eh_frame.*) LONG(0)")
+set(handlers "*(.gcc_except_table .gcc_except_table.*)")
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   small_library(sconce_lite_selected libsconce_lite.map)
 else()
-  # Linked twice: the tables for unwinding of the first are merged, and stand in the second.
+  # Linked three times: as it comes; with functions in the order of their frames; with the tables for unwinding of that, merged.
+  set(tables "${PROJECT_SOURCE_DIR}/cmake/unwinding/tables.py")
   small_library(sconce_lite_first first.map)
-  set_target_properties(sconce_lite_first PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${selected_dir}/first")
+  set(order "${PROJECT_SOURCE_DIR}/cmake/unwinding/order.py")
+  set(ordered "${selected_dir}/functions.ld")
+  add_custom_command(OUTPUT "${ordered}"
+    COMMAND "${Python3_EXECUTABLE}" -B "${order}" "$<TARGET_FILE:sconce_lite_first>" "${selected_dir}/first.map" "${ordered}"
+    DEPENDS sconce_lite_first "${order}" "${tables}" COMMENT "Ordering functions" VERBATIM)
+  set(functions "INCLUDE \"${ordered}\"")
+  small_library(sconce_lite_ordered ordered.map "${ordered}")
+  foreach(step first ordered)
+    set_target_properties(sconce_lite_${step} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${selected_dir}/${step}")
+  endforeach()
   set(merge "${PROJECT_SOURCE_DIR}/cmake/unwinding/merge.py")
   set(merged "${selected_dir}/unwinding")
   add_custom_command(OUTPUT "${merged}.o"
-    COMMAND "${Python3_EXECUTABLE}" -B "${merge}" "$<TARGET_FILE:sconce_lite_first>" "${merged}.s"
+    COMMAND "${Python3_EXECUTABLE}" -B "${merge}" "$<TARGET_FILE:sconce_lite_ordered>" "${merged}.s"
     COMMAND "${CMAKE_CXX_COMPILER}" -c "${merged}.s" -o "${merged}.o"
-    DEPENDS sconce_lite_first "${merge}" COMMENT "Merging tables for unwinding" VERBATIM)
+    DEPENDS sconce_lite_ordered "${merge}" "${tables}" COMMENT "Merging tables for unwinding" VERBATIM)
+  set(unwinding .unwinding)  # another name: the linker would read it
   set(unwinding_tables "KEEP(*(.sconce_unwinding))")
-  set(unwinding_left_out "*(.eh_frame .eh_frame.*)")
+  set(handlers "KEEP(*(.sconce_handlers))")
+  set(unwinding_left_out "*(.eh_frame .eh_frame.*) *(.gcc_except_table .gcc_except_table.*)")
   set(unwinding_check
-    "ASSERT(SIZEOF(.text) == sconce_code_size && SIZEOF(.gcc_except_table) == sconce_handlers_size, \"the second link differs from the first\")")
+    "ASSERT(SIZEOF(.text) == sconce_code_size, \"the last link differs from that before\")")
   small_library(sconce_lite_selected libsconce_lite.map "${merged}.o")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/sconce/lite/sconce_lite.h" "${PROJECT_BINARY_DIR}/include/sconce_lite.h" COPYONLY)

@@ -29,6 +29,12 @@ struct sconce_lite_model {
 };
 
 namespace sconce::lite {
+
+// Not of the namespace below: tables for unwinding that are merged name what is caught (cmake/unwinding/merge.py).
+struct InvalidArgument {
+  char message[128];
+};
+
 namespace {
 
 constexpr int kMostNested = 64;  // values in values
@@ -67,9 +73,6 @@ sconce_lite_status failed(sconce_lite_status status, std::string_view message, s
   return status;
 }
 
-struct InvalidArgument {
-  char message[128];
-};
 [[noreturn, gnu::cold, gnu::format(printf, 1, 2)]] void invalid(const char* format, ...) {
   InvalidArgument error;
   va_list args;
