@@ -380,7 +380,7 @@ class ProgramReader {
       at_ = static_cast<size_t>(work_[--works_]);
       step(m);
     }
-    m.frame = m.registers + static_cast<uint32_t>(most_);
+    m.frame = m.registers + static_cast<uint32_t>(most_) + 1;  // for what is made before others go
   }
 
   void reach(const StackMethod& m, size_t at, int64_t depth) {

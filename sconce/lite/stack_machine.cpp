@@ -6,11 +6,11 @@
 #include "sconce/base/budget.h"
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/custom/custom_class.h"
-#include "sconce/lite/new_values.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
 #include "sconce/runtime/value_types.h"
 #include "sconce/types/class_info.h"
+#include "sconce/types/containers.h"
 
 namespace sconce::lite {
 namespace {
@@ -49,11 +49,6 @@ bool is_exception_class(const Value& v) {
   return is_name && text.find('.') != text.npos && text.front() != '.' && text.back() != '.';
 }
 
-[[noreturn]] void fail_key(const Value& key) {
-  if (key.is_int()) refuse_as(ErrorKind::key, "%" PRId64, key.to_int());
-  throw Error(ErrorKind::key, key.is_string() ? key.to_string_ref() : key.type()->annotation());
-}
-
 Value& slot_of(const Value& v, int32_t index) {
   Object& object = v.to_object();
   const size_t count = object.type()->class_info()->attributes.size();
@@ -71,21 +66,14 @@ class StackMachine {
     while (call_) drop_call();
   }
 
-  Value run(StackMethod& method, std::span<Value> args) {
+  // In a function of its own, where the machine is one pointer.
+  [[gnu::noinline]] void run(StackMethod& method, std::span<Value> args) {
     enter(method, args.data(), args.size());
-    for (;;) {
-      Activation& call = *call_;
-      Instruction& i = *call.at;
-      if (i.op == Opcode::ret) {
-        if (leave()) return std::move(result_);
-      } else if (i.op == Opcode::interface_call) {
-        call_method(call, i);
-      } else {
-        step(call, i);
-      }
-    }
+    while (call_) step(*call_);
   }
+  Value take_result() { return std::move(result_); }
   const Activation* innermost() const { return call_; }
+  std::string_view exception_class() const { return exception_class_; }
 
  private:
   void enter(StackMethod& m, Value* args, size_t count) {
@@ -102,14 +90,6 @@ class StackMachine {
     values_ += m.frame;
     ++depth_;
   }
-  // True where no call is left.
-  bool leave() {
-    put(result_, call_->top[-1]);
-    drop_call();
-    if (!call_) return true;
-    push_result();
-    return false;
-  }
   void drop_call() {
     Activation* const call = call_;
     const size_t frame = call->method->frame;
@@ -119,268 +99,266 @@ class StackMachine {
     values_ -= frame;
     --depth_;
   }
-  // Of a call of a method, behind which its caller goes on.
+  // Of a call of a method, behind which its caller goes on, if there is one.
   void push_result() {
+    if (!call_) return;
     put(*call_->top++, result_);
     ++call_->at;
   }
 
-  void call_method(Activation& call, const Instruction& i) {
-    const std::string& name = call.method->constants[static_cast<size_t>(i.x)].to_string_ref();
-    Value* args = call.top - i.n;
-    const TypePtr type = args[0].to_object().type();
-    if (StackMethod* method = program_.find(type, name)) {
-      take_steps(static_cast<int64_t>(method->code.size()));
-      call.top = args;
-      return enter(*method, args, i.n);
-    }
-    if (!custom_classes) refuse("%s has no method '%s'", type->to_string().c_str(), name.c_str());
-    take_steps(0);
-    result_ = custom_classes->call(type, name, {args, i.n});
-    pop(call, i.n);
-    push_result();
-  }
-
-  // All other instructions.
-  void step(Activation& call, Instruction& i) {
+  // Above the stack are Nones, and always one: there is made what takes the place of the last values.
+  void step(Activation& call) {
+    Instruction& i = *call.at;
     const StackMethod& m = *call.method;
     Value* const registers = call.values() - 1;  // counted from 1
-    Value*& top = call.top;
+    Value* top = call.top;
+    const ptrdiff_t x = i.x;
+    const ptrdiff_t n = i.n;
     switch (i.op) {
       case Opcode::op:
       case Opcode::opn:
-        call_operator(call, i);
+        top = call_operator(call, m.operators[static_cast<size_t>(x)]);
         break;
       case Opcode::load:
-        put_copy(*top++, registers[i.x]);
+        put_copy(*top++, registers[x]);
         break;
       case Opcode::move:
-        put(*top++, registers[i.x]);
+        put(*top++, registers[x]);
         break;
       case Opcode::store:
-        put(registers[i.x], *--top);
+        put(registers[x], *--top);
         break;
       case Opcode::storen:
-        top -= i.n;
-        for (int32_t k = 0; k < i.n; ++k) put(registers[i.x + k], top[k]);
+        top -= n;
+        for (ptrdiff_t k = 0; k < n; ++k) put(registers[x + k], top[k]);
         break;
       case Opcode::drop:
         clear(*--top);
         break;
       case Opcode::dropr:
-        clear(registers[i.x]);
+        clear(registers[x]);
         break;
       case Opcode::loadc:
-        put_copy(*top++, m.constants[static_cast<size_t>(i.x)]);
+        put_copy(*top++, m.constants[static_cast<size_t>(x)]);
         break;
       case Opcode::uninitialized:
-        ++top;  // above the stack are Nones
+        ++top;
         break;
-      case Opcode::jf:
-        if (!top[-1].to_bool()) return jump(call, i, 1);
+      case Opcode::jf: {
+        const bool holds = top[-1].to_bool();
         clear(*--top);
-        break;
-      case Opcode::jmp:
-        return jump(call, i, 0);
-      case Opcode::loop:
-        if (!next_turn(call, i)) return jump(call, i, 0);
-        break;
-      case Opcode::get_attr: {
-        Value found = slot_of(top[-1], i.x);
-        put(top[-1], found);
-        break;
+        if (holds) break;
+        return jump(call, top, x);
       }
+      case Opcode::loop:
+        if (next_turn(top - (n + 1), n)) break;
+        top = pop(top, 3);
+        [[fallthrough]];
+      case Opcode::jmp:
+        return jump(call, top, x);
+      case Opcode::get_attr:
+        put_copy(top[-1], slot_of(top[-1], i.x));
+        break;
       case Opcode::set_attr:
         put(slot_of(top[-2], i.x), top[-1]);
-        pop(call, 2);
+        top = pop(top, 2);
+        break;
+      case Opcode::list_unpack:
+        top = unpack(top, x, Tag::list);
+        break;
+      case Opcode::warn:
+        if (n == 0) std::fprintf(stderr, "UserWarning: %s\n", top[-2].to_string_ref().c_str());
+        i.n = 1;  // of each place once
+        top = pop(top, 2);
         break;
       case Opcode::raise:
         raise(call);
+      case Opcode::interface_call:
+        return call_method(call, m.constants[static_cast<size_t>(x)].to_string_ref(), n);
+      case Opcode::ret:
+        put(result_, top[-1]);
+        drop_call();
+        return push_result();
+      case Opcode::unchecked_cast:
+        break;
       default:
-        container(call, i);
+        top = replace(top, make(m, i, top));
     }
+    call.top = top;
     ++call.at;
   }
 
-  static void jump(Activation& call, const Instruction& i, size_t drops) {
-    if (i.x <= 0) take_steps(-int64_t{i.x});
-    pop(call, drops);
-    call.at += i.x;
+  static void jump(Activation& call, Value* top, ptrdiff_t distance) {
+    if (distance <= 0) take_steps(-distance);
+    call.top = top;
+    call.at += distance;
   }
-  static void pop(Activation& call, size_t count) {
-    for (; count > 0; --count) clear(*--call.top);
+  static Value* pop(Value* top, ptrdiff_t count) {
+    for (; count > 0; --count) clear(*--top);
+    return top;
+  }
+  // The last `count` values by the one above them.
+  static Value* replace(Value* top, ptrdiff_t count) {
+    Value* const place = pop(top, count);
+    put(*place, *top);
+    return place + 1;
   }
 
-  // ... count, limit, condition, carried values. Into the body with the count instead of the condition, or beyond it
-  // without all three.
-  static bool next_turn(Activation& call, const Instruction& i) {
-    Value* const count = call.top - (i.n + 1);
+  void call_method(Activation& call, const std::string& name, ptrdiff_t count) {
+    Value* const args = call.top - count;
+    const TypePtr type = args[0].to_object().type();
+    if (StackMethod* method = program_.find(type, name)) {
+      take_steps(static_cast<int64_t>(method->code.size()));
+      call.top = args;
+      return enter(*method, args, static_cast<size_t>(count));
+    }
+    if (!custom_classes) refuse("%s has no method '%s'", type->name().c_str(), name.c_str());
+    take_steps(0);
+    new (call.top) Value(custom_classes->call(type, name, {args, static_cast<size_t>(count)}));
+    call.top = replace(call.top, count);
+    ++call.at;
+  }
+
+  // Count, limit, condition, which end together, and what is carried. Into the body with the count instead of the
+  // condition, or beyond it with all that is carried in front of them.
+  static bool next_turn(Value* count, ptrdiff_t n) {
     take_steps(0);
     const int64_t turn = count[0].to_int();
     if (turn < count[1].to_int() && count[2].to_bool()) {
-      count[2] = Value(turn);
-      count[0] = Value(turn + 1);
+      new (&count[2]) Value(turn);  // no number has anything that would end
+      new (&count[0]) Value(turn + 1);
       return true;
     }
-    for (int32_t k = 0; k + 2 < i.n; ++k) put(count[k], count[k + 3]);
-    pop(call, 3);
+    for (ptrdiff_t k = 3; k <= n; ++k) put(count[k - 3], count[k]);
     return false;
   }
 
   // Old files have the message alone, others the class of the exception on top of it.
-  [[noreturn]] static void raise(Activation& call) {
+  [[noreturn]] void raise(Activation& call) {
     const StackMethod& m = *call.method;
     const Instruction* before = call.at - 1;
-    const bool has_class = call.at != m.code.data() && before->op == Opcode::loadc &&
-                           call.top - call.values() >= static_cast<ptrdiff_t>(m.registers) + 2 &&
-                           is_exception_class(m.constants[static_cast<size_t>(before->x)]);
-    const Value& name = call.top[-1];
-    throw MethodError(ErrorKind::runtime, call.top[has_class ? -2 : -1].to_string_ref(),
-                      has_class && name.is_string() ? std::string_view(name.to_string_ref()) : std::string_view());
+    const Value* message = call.top - 1;
+    if (call.at != m.code.data() && before->op == Opcode::loadc && message - call.values() > ptrdiff_t{m.registers}) {
+      const Value& name = m.constants[static_cast<size_t>(before->x)];
+      if (is_exception_class(name)) {
+        --message;
+        if (name.is_string()) exception_class_ = name.to_string_ref();
+      }
+    }
+    fail("{}", message->to_string_ref());
   }
 
   // ---- lists, dicts, tuples, types ----
-  void container(Activation& call, Instruction& i) {
-    const std::span<const TypePtr> types = call.method->types;
-    Value*& top = call.top;
+  // Makes the value at `top`; returns of how many of the last ones, which it may move from.
+  static ptrdiff_t make(const StackMethod& m, const Instruction& i, Value* top) {
+    const TypePtr* const type = m.types.data() + i.x;
     switch (i.op) {
       case Opcode::list_construct:
-        return make_list(call, i.n, types[static_cast<size_t>(i.x)]);
+        charge_values(size_t{4} + i.n);
+        new (top) Value(list_of((*type)->element(), {top - i.n, i.n}));
+        return i.n;
       case Opcode::dict_construct:
-        return make_dict(call, i.n, types[static_cast<size_t>(i.x)]);
-      case Opcode::tuple_construct:
-        return make_tuple(call, static_cast<size_t>(i.x), nullptr);
+        charge_values(8 + size_t{2} * i.n);
+        new (top) Value(dict_of((*type)->contained()[0], (*type)->contained()[1], {top - i.n, i.n}));
+        return i.n;
       case Opcode::named_tuple_construct:
-        return make_tuple(call, i.n, types[static_cast<size_t>(i.x)]);
+        make_tuple(top, i.n, *type);
+        return i.n;
+      case Opcode::tuple_construct:
+        make_tuple(top, i.x, nullptr);
+        return i.x;
       case Opcode::create_object:
         charge_values(8);
-        *top++ = Value(make_ref<Object>(types[static_cast<size_t>(i.x)]));
-        return;
+        new (top) Value(make_ref<Object>(*type));
+        return 0;
       case Opcode::isinstance: {
         bool is = false;
-        const auto first = static_cast<size_t>(i.x);
-        for (size_t k = 0; k < i.n; ++k) is |= runtime::is_instance(top[-1], types[first + k]);
-        Value answer(is);
-        return put(top[-1], answer);
+        for (size_t k = 0; k < i.n; ++k) is |= runtime::is_instance(top[-1], type[k]);
+        new (top) Value(is);
+        return 1;
       }
       case Opcode::tuple_slice:
-        return slice(call, i);
-      case Opcode::list_unpack: {
-        const std::vector<Value> items = top[-1].to_list().values();
-        return unpack(call, items, static_cast<size_t>(i.x), "list");
+        slice(top, static_cast<size_t>(i.x), i.n);
+        return 1;
+      case Opcode::dict_index: {
+        const Value* found = top[-2].to_dict().find(top[-1]);
+        if (!found) fail_as(ErrorKind::key, "{}", std::string_view(top[-1].to_string_ref()));
+        put_copy(*top, *found);
+        return 2;
       }
-      case Opcode::warn:
-        if (i.n == 0) std::fprintf(stderr, "UserWarning: %s\n", top[-2].to_string_ref().c_str());
-        i.n = 1;  // of each place once
-        return pop(call, 2);
-      case Opcode::dict_index:
-        return dict_index(call);
-      case Opcode::to_list: {
-        Value list =
-            runtime::tensor_to_list(top[-3].to_tensor(), runtime::tolist_type(top[-2].to_int(), top[-1].to_int()));
-        pop(call, 2);
-        return put(top[-1], list);
-      }
-      default:  // unchecked_cast
-        return;
+      default:  // to_list
+        new (top) Value(
+            runtime::tensor_to_list(top[-3].to_tensor(), runtime::tolist_type(top[-2].to_int(), top[-1].to_int())));
+        return 3;
     }
   }
 
-  static void make_list(Activation& call, size_t count, TypePtr type) {
-    charge_values(4 + count);
-    Value made = new_list(type->element());
-    List& list = made.to_list();
-    Value* const items = call.top - count;
-    if (count > 0) list.reserve(count);
-    for (size_t k = 0; k < count; ++k) list.append(std::move(items[k]));
-    replace(call, count, made);
-  }
-  static void make_dict(Activation& call, size_t count, TypePtr type) {
-    charge_values(8 + 2 * count);
-    Value made = new_dict(type->contained()[0], type->contained()[1]);
-    Dict& dict = made.to_dict();
-    Value* const items = call.top - count;
-    for (size_t k = 0; k < count; k += 2) dict.set(std::move(items[k]), std::move(items[k + 1]));
-    replace(call, count, made);
-  }
-  static void make_tuple(Activation& call, size_t count, TypePtr type) {
-    charge_values(4 + count);
-    Value* const items = call.top - count;
-    Value made = new_tuple(count, type && !type->fields().empty() ? type : nullptr);
-    Value* const taken = made.to_tuple().items.data();
-    for (size_t k = 0; k < count; ++k) put(taken[k], items[k]);
-    replace(call, count, made);
-  }
-  // The last `count` values by one.
-  static void replace(Activation& call, size_t count, Value& by) {
-    pop(call, count);
-    put(*call.top++, by);
+  static void make_tuple(Value* top, ptrdiff_t count, TypePtr type) {
+    charge_values(4 + static_cast<size_t>(count));
+    new (top) Value(new_tuple(static_cast<size_t>(count), type && !type->fields().empty() ? type : nullptr));
+    Value* const items = top->to_tuple().items.data();
+    for (ptrdiff_t k = 0; k < count; ++k) put(items[k], top[k - count]);
   }
 
-  static void slice(Activation& call, const Instruction& i) {
-    const std::vector<Value>& items = call.top[-1].to_tuple().items;
-    const size_t from = static_cast<size_t>(i.x), count = i.n;
+  static void slice(Value* top, size_t from, size_t count) {
+    const std::vector<Value>& items = top[-1].to_tuple().items;
     if (from + count > items.size())
       refuse_as(ErrorKind::index, "tuple index %zu is out of range for a tuple of %zu", from + count - 1, items.size());
     charge_values(4 + count);
-    Value made = new_tuple(count);
-    for (size_t k = 0; k < count; ++k) made.to_tuple().items[k] = items[from + k];
-    put(call.top[-1], made);
+    Value* const made = (new (top) Value(new_tuple(count)))->to_tuple().items.data();
+    for (size_t k = 0; k < count; ++k) put_copy(made[k], items[from + k]);
   }
-  static void unpack(Activation& call, const std::vector<Value>& items, size_t wanted, const char* what) {
-    if (items.size() != wanted) refuse("Expected %zu elements in a %s but found %zu", wanted, what, items.size());
-    clear(*--call.top);
-    for (const Value& item : items) put_copy(*call.top++, item);
-  }
-  static void dict_index(Activation& call) {
-    const Value* found = call.top[-2].to_dict().find(call.top[-1]);
-    if (!found) fail_key(call.top[-1]);
-    Value copy = *found;
-    replace(call, 2, copy);
+
+  // A list or tuple, whose items take its place.
+  Value* unpack(Value* top, ptrdiff_t wanted, Tag tag) {
+    put(result_, *--top);
+    const auto found = static_cast<ptrdiff_t>(tag == Tag::list ? result_.to_list().size() : result_.to_tuple().items.size());
+    if (found != wanted)
+      refuse("Expected %td elements in a %s but found %td", wanted, tag_name(tag).data(), found);
+    copy_items(result_, top);
+    clear(result_);
+    return top + wanted;
   }
 
   // ---- operators ----
-  void call_operator(Activation& call, const Instruction& i) {
-    const StackOperator& o = call.method->operators[static_cast<size_t>(i.x)];
+  Value* call_operator(Activation& call, const StackOperator& o) {
+    Value* const top = call.top;
     switch (o.kind) {
       case StackOperator::Kind::op:
-        return call_op(call, o, o.is_vararg && i.op == Opcode::opn ? i.n : o.pushed);
-      case StackOperator::Kind::tuple_unpack: {
-        const Value tuple = call.top[-1];
-        const std::vector<Value>& items = tuple.to_tuple().items;
-        const size_t wanted = call.at[1].op == Opcode::storen ? call.at[1].n : 1;  // as the verifier has seen it
-        return unpack(call, items, wanted, "tuple");
-      }
+        return call_op(o, top, o.is_vararg && call.at->op == Opcode::opn ? call.at->n : o.pushed);
+      case StackOperator::Kind::tuple_unpack:  // as many as the verifier has seen
+        return unpack(top, call.at[1].op == Opcode::storen ? call.at[1].n : 1, Tag::tuple);
       case StackOperator::Kind::uninitialized:
-        ++call.top;
-        return;
+        return top + 1;
       case StackOperator::Kind::raise:
         raise(call);
       case StackOperator::Kind::missing:
-        throw MethodError(ErrorKind::runtime, missing_words(program_, o.name), "builtins.NotImplementedError");
+        exception_class_ = "builtins.NotImplementedError"sv;
+        fail("{}", missing_words(program_, o.name));
     }
+    return top;
   }
 
   // The arguments are called where they lie: defaults go between them, results behind.
-  static void call_op(Activation& call, const StackOperator& o, size_t pushed) {
-    Value* const args = call.top - pushed;
+  static Value* call_op(const StackOperator& o, Value* top, ptrdiff_t pushed) {
+    Value* const args = top - pushed;
     if (o.is_vararg) {  // the arguments for "..." become a tuple (Note [Variable arguments])
-      make_tuple(call, pushed - o.arguments, nullptr);
+      const ptrdiff_t further = pushed - o.arguments;
+      make_tuple(top, further, nullptr);
+      top = replace(top, further);
     } else if (pushed < o.arguments) {
-      add_defaults(call, o, args);
+      add_defaults(o, args);
+      top = args + o.arguments;
     }
-    const auto count = static_cast<size_t>(call.top - args);
-    Value* const results = call.top;
-    call_boxed(*o.op, args, count, results);
-    for (size_t k = 0; k < count; ++k) clear(args[k]);
-    for (size_t k = 0; k < o.results; ++k) put(args[k], results[k]);
-    call.top = args + o.results;
+    call_boxed(*o.op, args, static_cast<size_t>(top - args), top);
+    pop(top, top - args);
+    for (size_t k = 0; k < o.results; ++k) put(args[k], top[k]);
+    return args + o.results;
   }
-  static void add_defaults(Activation& call, const StackOperator& o, Value* args) {
+  static void add_defaults(const StackOperator& o, Value* args) {
     const size_t filled = o.arguments - o.pushed, first = o.pushed - o.out;
     for (size_t k = o.out; k-- > 0;) put(args[first + filled + k], args[first + k]);
     for (size_t k = 0; k < filled; ++k) put_copy(args[first + k], o.defaults[k]);
-    call.top = args + o.arguments;
   }
   static void call_boxed(const Op& op, Value* args, size_t count, Value* results) {
     const KeySet keys = active_keys(argument_keys(op, args, count));
@@ -393,38 +371,32 @@ class StackMachine {
   const size_t max_depth_;
   Activation* call_ = nullptr;  // the innermost
   size_t depth_ = 0, values_ = 0;
-  Value result_;
+  Value result_;  // of a call; what is unpacked
+  std::string_view exception_class_;  // of `raise`, a constant of the program
 };
-
-// The reason, as `raise` or an operator gave it, with the lines that led there.
-[[noreturn]] void fail_script(const Error& e, std::string_view exception_class, const StackMachine& machine,
-                              const Places* places) {
-  std::string lines;
-  if (places) lines = places->traceback(machine.innermost());
-  const std::string text =
-      format_message("The following operation failed in the TorchScript interpreter.\n{}{}: {}{}\n",
-                     {places ? ErrorArg(lines) : ErrorArg("Traceback of TorchScript (most recent call last):\n"),
-                      exception_class.empty() ? "RuntimeError"sv : exception_class,
-                      e.kind() == ErrorKind::key ? "KeyError: " : "", e.message()});
-  throw MethodError(e.kind(), text, exception_class);
-}
 
 }  // namespace
 
-[[gnu::noinline]] MethodError::MethodError(ErrorKind kind, std::string_view message, std::string_view name)
-    : Error(kind, std::string(message)), exception_class(name) {}
+MethodError::MethodError(const Error& reason, std::string_view lines, std::string_view name)
+    : Error(reason.kind(),
+            format_message("The following operation failed in the TorchScript interpreter.\n{}{}: {}{}\n",
+                           {lines, name.empty() ? "RuntimeError"sv : name,
+                            reason.kind() == ErrorKind::key ? "KeyError: " : "", reason.message()})) {
+  exception_class += name;
+}
 MethodError::~MethodError() = default;
 
 Value run_method(StackProgram& program, StackMethod& method, std::span<Value> args, const Places* places,
                  size_t max_depth) {
   StackMachine machine(program, max_depth);
   try {
-    return machine.run(method, args);
-  } catch (const MethodError& e) {
-    fail_script(e, e.exception_class, machine, places);
+    machine.run(method, args);
   } catch (const Error& e) {
-    fail_script(e, {}, machine, places);
+    const std::string lines = places ? places->traceback(machine.innermost()) : std::string();
+    throw MethodError(e, places ? lines : "Traceback of TorchScript (most recent call last):\n"sv,
+                      machine.exception_class());
   }
+  return machine.take_result();
 }
 
 [[noreturn, gnu::cold]] static void misfit(const StackMethod& m, std::string_view why,
@@ -440,15 +412,14 @@ void bind_arguments(const StackMethod& m, std::vector<Value>& args) {
     const StackArgument& a = m.arguments[i];
     if (i >= given) {
       if (!a.default_value) misfit(m, "is missing value for argument '{}'. "sv, {a.name});
-      args[i] = *a.default_value;
+      put_copy(args[i], *a.default_value);
     }
     if (args[i].is_tensor() && a.type->is(TypeKind::tensor)) continue;
-    const Value before = args[i];  // for the message
     if (runtime::convert_argument(args[i], a.type)) continue;
     misfit(m,
            "Expected a value of type '{}' for argument '{}' but instead found type '{}'.\n"
            "Position: {}\n"sv,
-           {a.type->annotation(), a.name, before.type()->annotation(), i});
+           {a.type->annotation(), a.name, args[i].type()->annotation(), i});
   }
 }
 

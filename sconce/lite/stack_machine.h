@@ -27,12 +27,12 @@ class Places {
   virtual std::string traceback(const Activation* innermost) const = 0;
 };
 
-// What ends a method: what() says where, too.
+// What ends a method: what() has the reason, as `raise` or an operator gave it, with the lines that led there.
 class MethodError final : public Error {
  public:
-  MethodError(ErrorKind kind, std::string_view message, std::string_view exception_class);
+  MethodError(const Error& reason, std::string_view lines, std::string_view exception_class);
   ~MethodError() override;
-  const std::string exception_class;  // of `raise`: "builtins.ValueError", or empty
+  std::string exception_class;  // of `raise`: "builtins.ValueError", or empty
 };
 
 // Runs a method with its arguments, `self` first, which are moved from. Throws MethodError; at most

@@ -1,6 +1,7 @@
 #include "sconce/runtime/value_types.h"
 
 #include "sconce/types/class_info.h"
+#include "sconce/types/containers.h"
 
 namespace sconce::runtime {
 namespace {
@@ -14,12 +15,13 @@ bool implements(TypePtr type, const InterfaceInfo& interface) {
 }
 
 Value nested_list(const Tensor& t, TypePtr type, int64_t offset, size_t dim) {
-  if (!type->is(TypeKind::list)) return Value(item_of(make_view(t, {}, {}, offset)));
-  auto list = make_ref<List>(type->element());
-  const int64_t n = t.sizes()[dim];
-  list->reserve(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) list->append(nested_list(t, type->element(), offset + i * t.strides()[dim], dim + 1));
-  return list;
+  if (!type->is(TypeKind::list)) return item_of(make_view(t, {}, {}, offset));
+  Value made = new_list(type->element());
+  List& list = made.to_list();
+  const auto n = static_cast<size_t>(t.sizes()[dim]);
+  list.reserve(n);
+  for (; list.size() < n; offset += t.strides()[dim]) list.append(nested_list(t, list.element_type(), offset, dim + 1));
+  return made;
 }
 
 }  // namespace
@@ -30,16 +32,6 @@ bool is_instance(const Value& v, TypePtr type) {
       return true;
     case TypeKind::tensor:
       return v.is_tensor();
-    case TypeKind::number:
-      return v.is_int() || v.is_double() || v.is_complex();
-    case TypeKind::any_list:
-      return v.is_list();
-    case TypeKind::any_tuple:
-      return v.is_tuple();
-    case TypeKind::any_class:
-      return v.is_object();
-    case TypeKind::any_enum:
-      return v.tag() == Tag::enum_;
     case TypeKind::optional:
       return v.is_none() || is_instance(v, type->element());
     case TypeKind::union_:
@@ -98,93 +90,68 @@ TypePtr tolist_type(int64_t dims, int64_t kind) {
 
 namespace {
 
-bool convert_list(Value& v, TypePtr element) {
-  if (!v.is_list() && !v.is_tuple()) return false;
-  const List* list = v.is_list() ? &v.to_list() : nullptr;
-  const size_t count = list ? list->size() : v.to_tuple().items.size();
-  auto out = make_ref<List>(element);
-  out->reserve(count);
-  bool fits = true;
-  for (size_t i = 0; fits && i < count; ++i) {
-    Value item = list ? list->get(i) : v.to_tuple().items[i];
-    fits = convert_argument(item, element);
-    if (fits) out->append(std::move(item));
+// A list, dict or tuple as one whose items have the types of `type`; tuples become lists.
+bool convert_items(Value& v, TypePtr type) {
+  const bool to_list = type->is(TypeKind::list), to_dict = type->is(TypeKind::dict);
+  if (to_dict ? !v.is_dict() : !v.is_tuple() && !(to_list && v.is_list())) return false;
+  const ListRef<TypePtr> types = type->contained();
+  const size_t count = item_count(v);
+  if (!to_list && !to_dict && count != types.size()) return false;
+  Value made = new_tuple(count, type->fields().empty() ? nullptr : type);
+  Value* const items = made.to_tuple().items.data();
+  copy_items(v, items);
+  for (size_t i = 0; i < count; ++i) {
+    if (!convert_argument(items[i], types[to_list ? 0 : to_dict ? i % 2 : i])) return false;
   }
-  if (fits) v = std::move(out);
-  return fits;
+  if (to_list) made = list_of(types[0], {items, count});
+  if (to_dict) made = dict_of(types[0], types[1], {items, count});
+  v = std::move(made);
+  return true;
 }
-
-bool convert_dict(Value& v, TypePtr key, TypePtr value) {
-  if (!v.is_dict()) return false;
-  auto out = make_ref<Dict>(key, value);
-  bool fits = true;
-  v.to_dict().for_each([&](Value k, Value item) {
-    fits = fits && convert_argument(k, key) && convert_argument(item, value);
-    if (fits) out->set(std::move(k), std::move(item));
-  });
-  if (fits) v = std::move(out);
-  return fits;
-}
-
-bool convert_tuple(Value& v, TypePtr type) {
-  if (!v.is_tuple()) return false;
-  std::vector<Value> items = v.to_tuple().items;
-  bool fits = items.size() == type->contained().size();
-  for (size_t i = 0; fits && i < items.size(); ++i) fits = convert_argument(items[i], type->contained()[i]);
-  if (fits) v = make_ref<Tuple>(std::move(items), type->fields().empty() ? nullptr : type);
-  return fits;
-}
-
-// The first member of a union that it becomes.
-bool convert_to_member(Value& v, ListRef<TypePtr> members) {
-  for (TypePtr member : members) {
-    Value copy = v;
-    const bool fits = convert_argument(copy, member);
-    if (fits) v = std::move(copy);
-    if (fits) return true;
-  }
-  return false;
-}
-
-bool is_one_number(const Value& v) { return v.is_tensor() && v.to_tensor().numel() == 1; }
-Scalar number_of(const Value& v) { return v.is_tensor() ? item_of(v.to_tensor()) : v.to_scalar(); }
 
 }  // namespace
 
 bool convert_argument(Value& v, TypePtr type) {
   type = plain_type(type);
-  switch (type->kind()) {
+  const TypeKind kind = type->kind();
+  const bool to_number = kind == TypeKind::int_ || kind == TypeKind::float_ || kind == TypeKind::number;
+  if (to_number && v.is_tensor() && v.to_tensor().numel() == 1) {
+    Value number = item_of(v.to_tensor());
+    const bool fits = convert_argument(number, type);
+    if (fits) v = std::move(number);
+    return fits;
+  }
+  switch (kind) {
     case TypeKind::int_:
-      if (v.is_bool() || is_one_number(v)) {
-        const Scalar s = number_of(v);
-        if (s.is_integral() || s.is_bool()) v = s.integer();
-      }
-      return v.is_int();
+      if (v.is_bool()) v = int64_t{v.to_bool()};
+      break;
     case TypeKind::float_:
-      if (v.is_bool() || v.is_int() || is_one_number(v)) v = number_of(v).to_double();
-      return v.is_double();
+      if (v.is_bool() || v.is_int()) v = v.to_scalar().to_double();
+      break;
     case TypeKind::complex:
-      if (v.is_bool() || v.is_int() || v.is_double()) v = v.to_complex();
-      return v.is_complex();
+      if (v.is_number()) v = v.to_complex();
+      break;
     case TypeKind::number:
-      if (is_one_number(v)) v = number_of(v);
       return v.is_number();
     case TypeKind::device:
       if (v.is_string()) v = parse_device(v.to_string_ref());
-      return v.is_device();
+      break;
     case TypeKind::list:
-      return convert_list(v, type->element());
     case TypeKind::dict:
-      return convert_dict(v, type->contained()[0], type->contained()[1]);
     case TypeKind::tuple:
-      return convert_tuple(v, type);
+      return convert_items(v, type);
     case TypeKind::optional:
       return v.is_none() || convert_argument(v, type->element());
     case TypeKind::union_:
-      return is_instance(v, type) || convert_to_member(v, type->contained());
+      if (is_instance(v, type)) return true;
+      for (TypePtr member : type->contained()) {
+        if (convert_argument(v, member)) return true;
+      }
+      return false;
     default:
-      return is_instance(v, type);
+      break;
   }
+  return is_instance(v, type);
 }
 
 }  // namespace sconce::runtime

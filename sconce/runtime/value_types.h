@@ -9,7 +9,7 @@ namespace sconce::runtime {
 bool is_instance(const Value& v, TypePtr type);
 
 // An argument as a value of the type, as PyTorch converts it at its Python boundary: bool and int are taken for float,
-// lists, dicts and tuples are copied. False when it cannot be.
+// lists, dicts and tuples are copied. False when it cannot be; then it is as it was.
 bool convert_argument(Value& v, TypePtr type);
 
 // x.tolist() as the type that the program expects: nested lists as deep as the tensor, or a number.
