@@ -39,7 +39,7 @@ constexpr std::string_view kData = "data/";
 class ArchiveContext final : public PickleSource {
  public:
   ArchiveContext(ArchiveModel& model, const Records& records, std::string_view folder, bool trust)
-      : model_(model), file_(records.name()), folder_(folder), trust_(trust), storages_(records, "") {}
+      : model_(model), file_(records.name()), folder_(folder), trust_(trust), storages_(records) {}
 
   Value read(const Records& records, std::string_view record) {
     return read_archive_pickle(records.read(record), format_message("{}: {}", {file_, record}), *this);
@@ -48,9 +48,8 @@ class ArchiveContext final : public PickleSource {
   // Constants' storages are shared with constants.pkl where the key says so: "0.storage", or, once, "constants/0".
   Tensor storage(const std::string& key, DType dtype, int64_t count) override {
     constexpr std::string_view kConstants = "constants/";
-    if (key.starts_with(kConstants)) return storages_.find(key, dtype, count);
-    return storages_.find(format_message("{}{}", {key.ends_with(".storage"sv) ? kConstants : folder_, key}), dtype,
-                          count);
+    const std::string_view folder = key.ends_with(".storage"sv) ? kConstants : folder_;
+    return storages_.find(key.starts_with(kConstants) ? ""sv : folder, key, dtype, count);
   }
   TypePtr find_class(std::string_view name) override { return model_.types.find_class(name); }
   TypePtr find_type(std::string_view text) override { return model_.types.parse(text); }

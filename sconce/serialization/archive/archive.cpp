@@ -27,10 +27,10 @@ namespace {
 class ArchiveContext final : public PickleContext {
  public:
   ArchiveContext(const Records& records, script::ProgramState& program, std::string folder, const LoadOptions& options)
-      : records_(records), program_(program), storages_(records, std::move(folder)), options_(options) {}
+      : records_(records), program_(program), folder_(std::move(folder)), storages_(records), options_(options) {}
 
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
-    return storages_.find(key, dtype, count);
+    return storages_.find(folder_, key, dtype, count);
   }
   TypePtr find_class(const std::string& name) override {
     const TypePtr type = program_.find_type(name);
@@ -90,6 +90,7 @@ class ArchiveContext final : public PickleContext {
 
   const Records& records_;
   script::ProgramState& program_;
+  const std::string folder_;
   Storages storages_;
   const LoadOptions& options_;
 };

@@ -10,10 +10,10 @@ namespace {
 
 class StateContext final : public PickleContext {
  public:
-  StateContext(const Records& records, const std::string& storages) : storages_(records, storages) {}
+  StateContext(const Records& records, const std::string& storages) : folder_(storages), storages_(records) {}
 
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
-    return storages_.find(key, dtype, count);
+    return storages_.find(folder_, key, dtype, count);
   }
   TypePtr find_class(const std::string&) override { return any_class(); }
   TypePtr find_type(std::string_view text) override {
@@ -40,6 +40,7 @@ class StateContext final : public PickleContext {
 
  private:
   static TypePtr any_class() { return class_type("__torch__.AnyClass"); }
+  const std::string folder_;
   Storages storages_;
   std::unordered_map<const Counted*, Value> objects_;  // held, so that addresses stay theirs
 };

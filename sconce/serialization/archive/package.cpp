@@ -16,10 +16,10 @@ constexpr std::string_view kUnpackage = "torch.jit._script.unpackage_script_modu
 class PackageContext final : public SavedContext {
  public:
   explicit PackageContext(const Records& records)
-      : SavedContext(records.name()), records_(records), storages_(records, std::string(kData)) {}
+      : SavedContext(records.name()), records_(records), storages_(records) {}
 
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
-    return storages_.find(key + ".storage", dtype, count);
+    return storages_.find(kData, key + ".storage", dtype, count);
   }
   Value packaged(const std::string& function, const Value& arguments) override {
     const std::vector<Value>& args = arguments.to_tuple().items;

@@ -229,12 +229,12 @@ CompiledFile::CompiledFile(const FileBytesPtr& file, const Limits& limits) : rec
       calls->deflated ? std::as_bytes(std::span(copy)) : records.zip().in_place(*calls);
   ByteReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, records.name() + ": " + kCallsRecord,
                 device);
-  Storages storages(records, "data/");
+  Storages storages(records);
   function = read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
     const std::string name = std::to_string(record);
     const ZipReader::Record* data = records.find("data/" + name);
     const auto count = static_cast<int64_t>((data ? data->size : 0) / item_size(dtype));
-    const Tensor whole = storages.find(name, dtype, count);
+    const Tensor whole = storages.find("data/", name, dtype, count);
     storages_[record] = Ref<Storage>::share(whole.storage());
     return make_tensor(Ref<Storage>::share(whole.storage()), dtype, sizes, strides, offset);
   });

@@ -12,7 +12,7 @@ Value read_pickled_text(const std::string& text, const std::string& name) {
 class WeightReader {
  public:
   WeightReader(const Records& records, std::string folder)
-      : records_(records), folder_(std::move(folder)), storages_(records, folder_) {}
+      : records_(records), folder_(std::move(folder)), storages_(records) {}
 
   Tensor read(const Payload& payload) {
     if (payload.is_pickled) return unpickled(payload);
@@ -38,7 +38,7 @@ class WeightReader {
     SCONCE_CHECK(record, "{}: there is no record '{}{}' for tensor '{}'", records_.name(), folder_, payload.file,
                  payload.name);
     try {
-      const Tensor bytes = storages_.find(payload.file, std::nullopt, static_cast<int64_t>(record->size));
+      const Tensor bytes = storages_.find(folder_, payload.file, std::nullopt, static_cast<int64_t>(record->size));
       return make_tensor(Ref<Storage>::share(bytes.storage()), dtype, sizes, strides, offset);
     } catch (const Error& error) {
       fail("{}: tensor '{}': {}", records_.name(), payload.name, error.what());

@@ -28,7 +28,7 @@ FileKind kind_of_zip(const FileBytesPtr& file) {
   const std::string_view first = records.front().name;
   const std::string_view folder = first.substr(0, first.size() - without_folder(first).size());
   if (folder.empty()) return FileKind::unknown;
-  const auto has = [&](std::string_view record) { return zip.find(folder, record) != nullptr; };
+  const auto has = [&](std::string_view record) { return zip.find({folder, record}) != nullptr; };
   if (has("archive_format")) return FileKind::exported_program;
   if (has("calls.scx")) return FileKind::compiled;
   if (has(".data/extern_modules")) return FileKind::package;

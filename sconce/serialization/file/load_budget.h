@@ -17,7 +17,7 @@ inline constexpr size_t kMaxLoadDepth = 1'000;                             // ca
 SCONCE_API std::shared_ptr<Budget> load_budget(const FileBytes& file, const Limits& limits);
 // Within that, for code of the file. Without trust only operators that are fit for loading may be called.
 SCONCE_API std::shared_ptr<Budget> setstate_budget(const std::string& file, bool trust);
-// Of these limits alone.
-std::shared_ptr<Budget> named_budget(const Limits& limits, std::string name);
+// Of these limits alone; what stands in messages, with the name of a file behind it.
+std::shared_ptr<Budget> named_budget(const Limits& limits, std::string_view what, std::string_view file = {});
 
 }  // namespace sconce

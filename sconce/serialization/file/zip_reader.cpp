@@ -54,19 +54,25 @@ struct [[gnu::packed]] Locator {
   uint64_t place;
   uint32_t disks;
 };
+struct [[gnu::packed]] Extra {  // one of those in an extra field; its content follows
+  uint16_t id, size;
+};
+template <class Size>
+struct [[gnu::packed]] Descriptor {  // behind a record, after a mark or without
+  uint32_t crc;
+  Size stored_size, size;
+};
 static_assert(sizeof(Entry) == 46 && sizeof(Local) == 30 && sizeof(End) == 22 && sizeof(End64) == 56 &&
-              sizeof(Locator) == 20);
+              sizeof(Locator) == 20 && sizeof(Extra) == 4 && sizeof(Descriptor<uint64_t>) == 20);
 
 // Throws Error. The text may name the file, the record and a number, in this order.
 [[noreturn]] SCONCE_COLD void refuse(const FileBytes& file, const char* text, const Record& record, uint64_t number) {
   fail(ErrorKind::runtime, text, {file.name(), record.name, number});
 }
-[[noreturn]] SCONCE_COLD void refuse(const FileBytes& file, const char* text, uint64_t number = 0) {
+[[noreturn]] SCONCE_COLD void refuse(const FileBytes& file, const char* text, uint64_t number) {
   fail(ErrorKind::runtime, text, {file.name(), number});
 }
-[[noreturn]] SCONCE_COLD void refuse(const FileBytes& file, const char* text, const Record& record) {
-  refuse(file, text, record, 0);
-}
+[[noreturn]] SCONCE_COLD void refuse(const FileBytes& file, const char* text) { refuse(file, text, 0); }
 
 std::string_view text_at(const FileBytes& file, uint64_t at, size_t n) {
   const uint64_t size = file.bytes().size();
@@ -125,56 +131,63 @@ Directory find_directory(const FileBytes& file) {
   refuse(file, "{}: is not a zip file: it has no central directory");
 }
 
-uint64_t number_at(const char* at, size_t bytes) {
-  uint64_t v = 0;
-  std::memcpy(&v, at, bytes);
-  return v;
-}
+// What read_record and those that it calls return: what is wrong, in a text that may name the file, the record and its
+// size; or null.
+using Wrong = const char*;
 
 // The 64-bit numbers that stand in the extra field for those that are all ones in the header, in this order.
-void read_wide(const FileBytes& file, std::string_view extra, Record& record) {
-  uint64_t* const numbers[] = {&record.size, &record.stored_size, &record.begin};
-  size_t wanted = 0;
-  for (const uint64_t* v : numbers) wanted += *v == kWide;
-  while (extra.size() >= 4) {
-    const uint64_t id = number_at(extra.data(), 2), size = number_at(extra.data() + 2, 2);
-    extra.remove_prefix(4);
-    if (size > extra.size()) refuse(file, "{}: record '{}' has a broken extra field", record);
-    if (id == kZip64Extra) {
-      if (size < 8 * wanted) break;
-      const char* at = extra.data();
-      for (uint64_t* v : numbers) {
-        if (*v == kWide) *v = number_at(at, 8), at += 8;
-      }
-      return;
-    }
-    extra.remove_prefix(size);
+Wrong read_wide(std::string_view extra, Record& record) {
+  std::string_view wide;
+  while (extra.size() >= sizeof(Extra) && wide.empty()) {
+    const auto& head = *reinterpret_cast<const Extra*>(extra.data());
+    extra.remove_prefix(sizeof head);
+    if (head.size > extra.size()) return "{}: record '{}' has a broken extra field";
+    if (head.id == kZip64Extra) wide = extra.substr(0, head.size);
+    extra.remove_prefix(head.size);
   }
-  if (wanted != 0) refuse(file, "{}: record '{}' lacks its 64-bit sizes", record);
+  for (uint64_t* v : {&record.size, &record.stored_size, &record.begin}) {
+    if (*v != kWide) continue;
+    if (wide.size() < sizeof *v) return "{}: record '{}' lacks its 64-bit sizes";
+    std::memcpy(v, wide.data(), sizeof *v);
+    wide.remove_prefix(sizeof *v);
+  }
+  return nullptr;
 }
 
-// The numbers behind the content of a record, with or without a mark, of 32 or 64 bits: those of the directory. Returns
+template <class Size>
+bool is_descriptor(std::string_view bytes, const Record& record) {
+  const auto& d = *reinterpret_cast<const Descriptor<Size>*>(bytes.data());
+  return bytes.size() >= sizeof d && d.crc == record.crc && d.stored_size == record.stored_size &&
+         d.size == record.size;
+}
+
+// The numbers behind the content of a record, with or without a mark, of 32 or 64 bits: those of the directory. Sets
 // where they end.
-uint64_t read_descriptor(const FileBytes& file, uint64_t at, const Record& record) {
-  const auto* bytes = reinterpret_cast<const char*>(file.bytes().data()) + at;
-  const size_t left = file.bytes().size() - at;
-  for (const size_t mark : {4, 0}) {
-    for (const size_t wide : {4, 8}) {
-      const size_t size = mark + 4 + 2 * wide;
-      if (left < size || (mark != 0 && number_at(bytes, 4) != kDescriptorMark)) continue;
-      const char* numbers = bytes + mark;
-      if (number_at(numbers, 4) == record.crc && number_at(numbers + 4, wide) == record.stored_size &&
-          number_at(numbers + 4 + wide, wide) == record.size)
-        return at + size;
+Wrong read_descriptor(const FileBytes& file, Record& record) {
+  std::string_view left = text_at(file, record.end, file.bytes().size() - record.end);
+  for (bool marked : {true, false}) {
+    std::string_view numbers = left;
+    if (marked) {
+      uint32_t mark = 0;
+      if (left.size() < sizeof mark) continue;
+      std::memcpy(&mark, left.data(), sizeof mark);
+      if (mark != kDescriptorMark) continue;
+      numbers.remove_prefix(sizeof mark);
     }
+    const size_t size = is_descriptor<uint32_t>(numbers, record)   ? sizeof(Descriptor<uint32_t>)
+                        : is_descriptor<uint64_t>(numbers, record) ? sizeof(Descriptor<uint64_t>)
+                                                                   : 0;
+    if (size == 0) continue;
+    record.end += left.size() - numbers.size() + size;
+    return nullptr;
   }
-  refuse(file, "{}: the sizes behind record '{}' are not those of the directory", record);
+  return "{}: the sizes behind record '{}' are not those of the directory";
 }
 
-// Reads the entry of the directory at `at`, and the local header that it leads to. Returns where the next one begins.
-uint64_t read_record(const FileBytes& file, uint64_t at, uint64_t directory, Record& record) {
+// Reads the entry of the directory at `at`, and the local header that it leads to. `at` goes on to the next one.
+Wrong read_record(const FileBytes& file, uint64_t& at, uint64_t directory, Record& record) {
   const auto& entry = header_at<Entry>(file, at);
-  if (entry.mark != kEntryMark) refuse(file, "{}: the zip directory is broken");
+  if (entry.mark != kEntryMark) return "{}: the zip directory is broken";
   record.crc = entry.crc;
   record.stored_size = entry.stored_size;
   record.size = entry.size;
@@ -183,18 +196,19 @@ uint64_t read_record(const FileBytes& file, uint64_t at, uint64_t directory, Rec
   at += sizeof entry;
   record.name = text_at(file, at, entry.name_length);
   at += entry.name_length;
-  read_wide(file, text_at(file, at, entry.extra_length), record);
+  const std::string_view extra = text_at(file, at, entry.extra_length);
   at += entry.extra_length;
   text_at(file, at, entry.comment_length);
   at += entry.comment_length;
+  if (const Wrong wrong = read_wide(extra, record)) return wrong;
   if (entry.name_length > kMaxRecordName || !is_safe_record_name(record.name))
-    refuse(file, "{}: a record has the name '{}'", record);
-  if (entry.flags & kEncrypted) refuse(file, "{}: record '{}' is encrypted", record);
-  if (entry.method != kStored && entry.method != kDeflated)
+    return "{}: a record has the name '{}'";
+  if (entry.flags & kEncrypted) return "{}: record '{}' is encrypted";
+  if (entry.method != kStored && !record.deflated)
     refuse(file, "{}: record '{}' is compressed by method {}; known are 0 and 8", record, entry.method);
 
   const auto& local = header_at<Local>(file, record.begin);
-  if (local.mark != kLocalMark) refuse(file, "{}: record '{}' has no header", record);
+  if (local.mark != kLocalMark) return "{}: record '{}' has no header";
   const uint64_t name_at = record.begin + sizeof local;
   record.offset = name_at + local.name_length + local.extra_length;
   // With kSizesFollow the numbers stand behind the content, and may be left out here.
@@ -203,20 +217,21 @@ uint64_t read_record(const FileBytes& file, uint64_t at, uint64_t directory, Rec
     return here == there || here == kWide || (follow && here == 0);
   };
   if (text_at(file, name_at, local.name_length) != record.name || local.method != entry.method ||
-      (local.flags & kMeaning) != (entry.flags & kMeaning) || !same(local.stored_size, record.stored_size) ||
+      ((local.flags ^ entry.flags) & kMeaning) != 0 || !same(local.stored_size, record.stored_size) ||
       !same(local.size, record.size) || (local.crc != record.crc && !(follow && local.crc == 0)))
-    refuse(file, "{}: the header of record '{}' says something else than the directory", record);
+    return "{}: the header of record '{}' says something else than the directory";
   bool inside = record.offset <= directory && record.stored_size <= directory - record.offset;
   if (inside) {
     record.end = record.offset + record.stored_size;
-    if (follow) record.end = read_descriptor(file, record.end, record);
+    if (const Wrong wrong = follow ? read_descriptor(file, record) : nullptr) return wrong;
     inside = record.end <= directory;
   }
-  if (!inside) refuse(file, "{}: record '{}' lies outside of the file", record);
-  if (!record.deflated && record.size != record.stored_size) refuse(file, "{}: record '{}' has two sizes", record);
-  if (record.deflated && (record.size > kMaxInflatedBytes || record.size / kMaxInflation > record.stored_size))
-    refuse(file, "{}: record '{}' claims to inflate to {} bytes", record, record.size);
-  return at;
+  if (!inside) return "{}: record '{}' lies outside of the file";
+  if (!record.deflated)
+    return record.size == record.stored_size ? nullptr : "{}: record '{}' has two sizes";
+  if (record.size > kMaxInflatedBytes || record.size / kMaxInflation > record.stored_size)
+    return "{}: record '{}' claims to inflate to {} bytes";
+  return nullptr;
 }
 
 uint32_t crc_of(std::span<const std::byte> bytes) {
@@ -226,11 +241,13 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 bool is_safe_record_name(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.find('\0') != name.npos || name.find('\\') != name.npos) return false;
-  for (size_t at = 0; at <= name.size();) {
-    const size_t slash = std::min(name.find('/', at), name.size());
-    if (name.substr(at, slash - at) == "..") return false;
-    at = slash + 1;
+  size_t part = 0;  // where the folder or file begins that we are in
+  for (size_t i = 0; i <= name.size(); ++i) {
+    const char c = i < name.size() ? name[i] : '/';
+    if (c == '\0' || c == '\\') return false;
+    if (c != '/') continue;
+    if (i == 0 || (i - part == 2 && name[part] == '.' && name[part + 1] == '.')) return false;
+    part = i + 1;
   }
   return true;
 }
@@ -241,7 +258,7 @@ bool looks_like_zip(std::span<const std::byte> bytes) {
   return mark == kLocalMark;
 }
 
-ZipReader::ZipReader(FileBytesPtr bytes) : file_(std::move(bytes)) {
+ZipReader::ZipReader(const FileBytesPtr& bytes) : file_(bytes) {
   const FileBytes& file = *file_;
   const Directory directory = find_directory(file);
   const uint64_t size = file.bytes().size();
@@ -250,88 +267,96 @@ ZipReader::ZipReader(FileBytesPtr bytes) : file_(std::move(bytes)) {
   if (directory.entries > kMaxZipRecords || directory.entries > directory.size / sizeof(Entry))
     refuse(file, "{}: the zip file claims to have {} records", directory.entries);
   count_ = directory.entries;
-  records_ = std::make_unique<Record[]>(count_);
-  by_name_ = std::make_unique<uint32_t[]>(count_);
+  records_.reset(new Record[count_]);
+  by_name_.reset(new uint32_t[count_]);
   uint64_t at = directory.offset;
   for (size_t i = 0; i < count_; ++i) {
-    at = read_record(file, at, directory.offset, records_[i]);
+    Record& record = records_[i];
+    if (const Wrong wrong = read_record(file, at, directory.offset, record)) refuse(file, wrong, record, record.size);
     by_name_[i] = static_cast<uint32_t>(i);
   }
   if (at != directory.offset + directory.size) refuse(file, "{}: the zip directory has another size than it says");
   if (at != directory.end) refuse(file, "{}: the zip directory does not end where the end record begins");
-  sort([](const Record& a, const Record& b) { return a.begin < b.begin; });
-  for (size_t i = 1; i < count_; ++i) {
-    if (records_[by_name_[i]].begin < records_[by_name_[i - 1]].end) refuse(file, "{}: records overlap");
-  }
-  sort([](const Record& a, const Record& b) { return a.name < b.name; });
-  for (size_t i = 1; i < count_; ++i) {
-    const Record& record = records_[by_name_[i]];
-    if (record.name == records_[by_name_[i - 1]].name) refuse(file, "{}: there are two records '{}'", record);
-  }
+  sort([](const Record& a, const Record& b) { return a.begin < b.begin; },
+       [](const Record& a, const Record& b) { return a.end > b.begin; }, "{}: records overlap");
+  const auto by_name = [](const Record& a, const Record& b) { return a.name < b.name; };
+  sort(by_name, [](const Record& a, const Record& b) { return a.name == b.name; }, "{}: there are two records '{}'");
 }
 
 // A heap's sort is a fifth of std::sort's code.
-void ZipReader::sort(bool (*before)(const Record& a, const Record& b)) {
+void ZipReader::sort(Relation before, Relation clash, const char* text) {
   uint32_t* const heap = by_name_.get();
-  const auto less = [&](size_t a, size_t b) { return before(records_[heap[a]], records_[heap[b]]); };
+  const auto holds = [&](Relation relation, size_t a, size_t b) {
+    return relation(records_[heap[a]], records_[heap[b]]);
+  };
   size_t end = count_, sorted = 1;
-  while (sorted < end && !less(sorted, sorted - 1)) ++sorted;
-  if (sorted >= end) return;
-  for (size_t root = end / 2; end > 1;) {
+  while (sorted < end && !holds(before, sorted, sorted - 1)) ++sorted;
+  for (size_t root = sorted < end ? end / 2 : 0; sorted < count_ && end > 1;) {
     if (root > 0)
       --root;  // of those that are no heap yet
     else
       std::swap(heap[0], heap[--end]);
     for (size_t at = root, child; (child = 2 * at + 1) < end; at = child) {
-      if (child + 1 < end && less(child, child + 1)) ++child;
-      if (!less(at, child)) break;
+      if (child + 1 < end && holds(before, child, child + 1)) ++child;
+      if (!holds(before, at, child)) break;
       std::swap(heap[at], heap[child]);
     }
   }
+  for (size_t i = 1; i < count_; ++i) {
+    if (holds(clash, i - 1, i)) refuse(*file_, text, records_[heap[i]], 0);
+  }
 }
 
-const ZipReader::Record* ZipReader::find(std::string_view first, std::string_view rest) const {
-  const auto compare = [&](uint32_t i) {
-    const std::string_view name = records_[i].name;
-    const int order = name.substr(0, first.size()).compare(first);
-    return order != 0 ? order : name.substr(first.size()).compare(rest);
-  };
-  uint32_t* const end = by_name_.get() + count_;
-  const auto* found = std::partition_point(by_name_.get(), end, [&](uint32_t i) { return compare(i) < 0; });
-  return found == end || compare(*found) != 0 ? nullptr : &records_[*found];
+const ZipReader::Record* ZipReader::find(std::initializer_list<std::string_view> parts) const {
+  for (size_t low = 0, high = count_; low < high;) {
+    const size_t middle = (low + high) / 2;
+    const Record& record = records_[by_name_[middle]];
+    std::string_view left = record.name;
+    int order = 0;
+    for (auto part = parts.begin(); part != parts.end() && order == 0; ++part) {
+      order = left.substr(0, part->size()).compare(*part);
+      left.remove_prefix(std::min(left.size(), part->size()));
+    }
+    if (order == 0 && left.empty()) return &record;
+    if (order < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return nullptr;
 }
 
 std::span<std::byte> ZipReader::in_place(const Record& record) const {
-  if (record.deflated) refuse(*file_, "{}: record '{}' is compressed and cannot be used in place", record);
+  if (record.deflated) refuse(*file_, "{}: record '{}' is compressed and cannot be used in place", record, 0);
   return file_->bytes().subspan(record.offset, record.size);
 }
 
 void ZipReader::check(const Record& record) const {
-  if (crc_of(in_place(record)) != record.crc) refuse(*file_, kChecksum, record);
+  if (crc_of(in_place(record)) != record.crc) refuse(*file_, kChecksum, record, 0);
 }
 
 std::string ZipReader::read(const Record& record) const {
   const std::span<std::byte> stored = file_->bytes().subspan(record.offset, record.stored_size);
   std::string content;
+  content.resize(record.size);
   if (!record.deflated) {
-    content.assign(reinterpret_cast<const char*>(stored.data()), stored.size());
+    if (!stored.empty()) std::memcpy(content.data(), stored.data(), stored.size());
   } else {
-    content.resize(record.size);
     z_stream stream{};
-    const int started = inflateInit2(&stream, -MAX_WBITS);
-    if (started == Z_MEM_ERROR) throw std::bad_alloc();
-    if (started != Z_OK) refuse(*file_, "zlib cannot be started");
     stream.next_in = reinterpret_cast<Bytef*>(stored.data());
     stream.avail_in = static_cast<uInt>(stored.size());
     stream.next_out = reinterpret_cast<Bytef*>(content.data());
     stream.avail_out = static_cast<uInt>(content.size());
-    const int result = inflate(&stream, Z_FINISH);
-    const bool whole = result == Z_STREAM_END && stream.avail_out == 0 && stream.avail_in == 0;
-    inflateEnd(&stream);
+    int result = inflateInit2(&stream, -MAX_WBITS);
+    if (result == Z_OK) {
+      result = inflate(&stream, Z_FINISH);
+      inflateEnd(&stream);
+    }
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
-    if (!whole) refuse(*file_, "{}: record '{}' is broken: it does not inflate to {} bytes", record, record.size);
+    if (result != Z_STREAM_END || stream.avail_out != 0 || stream.avail_in != 0)
+      refuse(*file_, "{}: record '{}' is broken: it does not inflate to {} bytes", record, record.size);
   }
-  if (crc_of(std::as_bytes(std::span(content))) != record.crc) refuse(*file_, kChecksum, record);
+  if (crc_of(std::as_bytes(std::span(content))) != record.crc) refuse(*file_, kChecksum, record, 0);
   return content;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,11 +36,12 @@ class SCONCE_API ZipReader {
   };
 
   // Reads and checks the directory. Throws Error with the file's name and the reason.
-  explicit ZipReader(FileBytesPtr file);
+  explicit ZipReader(const FileBytesPtr& file);
 
   std::span<const Record> records() const { return {records_.get(), count_}; }
-  // The record of this name, which may be given in two parts; null when there is none.
-  const Record* find(std::string_view first, std::string_view rest = {}) const;
+  // The record whose name is made of these parts; null when there is none.
+  const Record* find(std::initializer_list<std::string_view> parts) const;
+  const Record* find(std::string_view name) const { return find({name}); }
   // The content of a stored record, in place. Throws Error for a deflated one.
   std::span<std::byte> in_place(const Record& record) const;
   // The content of any record, copied, its checksum tested.
@@ -49,7 +51,8 @@ class SCONCE_API ZipReader {
   const FileBytesPtr& file() const { return file_; }
 
  private:
-  void sort(bool (*before)(const Record& a, const Record& b));
+  using Relation = bool (*)(const Record& a, const Record& b);
+  void sort(Relation before, Relation clash, const char* text);
 
   FileBytesPtr file_;
   size_t count_ = 0;

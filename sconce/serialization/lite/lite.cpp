@@ -29,12 +29,12 @@ class Context final : public PickleContext {
         name_(records.name()),
         types_(types),
         folder_(std::move(folder)),
-        storages_(records, "") {}
+        storages_(records) {}
 
   // Constants' storages are shared with constants.pkl where the key says so: "0.storage", or, once, "constants/0".
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
-    if (key.starts_with("constants/")) return storages_.find(key, dtype, count);
-    return storages_.find((key.ends_with(".storage") ? "constants/" : folder_) + key, dtype, count);
+    if (key.starts_with("constants/")) return storages_.find({}, key, dtype, count);
+    return storages_.find(key.ends_with(".storage") ? "constants/" : folder_, key, dtype, count);
   }
   TypePtr find_class(const std::string& name) override { return types_.find_class(name); }
   TypePtr find_type(std::string_view text) override { return types_.parse(text); }

@@ -11,9 +11,9 @@ namespace {
 
 class ZipContext final : public SavedContext {
  public:
-  explicit ZipContext(const Records& records) : SavedContext(records.name()), storages_(records, "data/") {}
+  explicit ZipContext(const Records& records) : SavedContext(records.name()), storages_(records) {}
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
-    return storages_.find(key, dtype, count);
+    return storages_.find("data/", key, dtype, count);
   }
 
  private:
