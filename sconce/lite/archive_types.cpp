@@ -1,6 +1,5 @@
 #include "sconce/lite/archive_types.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "sconce/base/error.h"
@@ -14,37 +13,47 @@ using namespace std::string_view_literals;
 
 constexpr int kMostNested = 64;  // types in types
 
+// Words that mean a type of another name; in front of words; of types with parameters.
+constexpr struct {
+  char name[14];
+  TypeKind kind;
+} kOtherNames[] = {{"device", TypeKind::device},
+                   {"dtype", TypeKind::int_},
+                   {"layout", TypeKind::int_},
+                   {"memory_format", TypeKind::int_},
+                   {"qscheme", TypeKind::int_}};
+constexpr char kModules[][10] = {"torch.", "typing.", "builtins."};
+constexpr char kWithParts[][9] = {"Tuple", "Union", "Dict", "List", "Optional", "Future"};
+
 // Reads one text.
 class TypeReader {
  public:
   TypeReader(ArchiveTypes& types, std::string_view text, bool in_schema)
-      : types_(types), text_(text), in_schema_(in_schema) {}
+      : types_(types), text_(text), left_(text), in_schema_(in_schema) {}
 
   TypePtr read() {
     const TypePtr type = one();
-    if (at_ != text_.size()) wrong();
+    if (!left_.empty()) wrong();
     return type;
   }
 
  private:
   [[noreturn, gnu::cold]] void wrong() const {
-    fail(ErrorKind::value, "a type cannot be read at column {}: '{}'", {at_ + 1, text_});
+    fail_as(ErrorKind::value, "a type cannot be read at column {}: '{}'", text_.size() - left_.size() + 1, text_);
   }
   bool accept(const char* word) {
-    const size_t size = std::strlen(word);
-    if (text_.compare(at_, size, word) != 0) return false;
-    at_ += size;
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    if (!left_.starts_with(word)) return false;
+    left_.remove_prefix(std::strlen(word));
+    while (left_.starts_with(' ')) left_.remove_prefix(1);
     return true;
   }
   void expect(const char* word) {
     if (!accept(word)) wrong();
   }
   std::string_view name() {
-    const size_t end = std::min(text_.find_first_of("[](), ?"sv, at_), text_.size());
-    if (end == at_) wrong();
-    const std::string_view found = text_.substr(at_, end - at_);
-    at_ = end;
+    const std::string_view found = left_.substr(0, left_.find_first_of("[](), ?"sv));
+    if (found.empty()) wrong();
+    left_.remove_prefix(found.size());
     accept("");  // spaces
     return found;
   }
@@ -66,44 +75,59 @@ class TypeReader {
 
   TypePtr plain() {
     std::string_view word = name();
-    for (const char* module : {"torch.", "typing.", "builtins."}) {
+    for (const char* module : kModules) {
       if (word.starts_with(module)) word.remove_prefix(std::strlen(module));
     }
     if (accept("[NamedTuple, [")) return named_tuple(word);
     if (const TypePtr simple = simple_type_by_name(word)) return simple;
-    if (word == "device"sv) return device_type();
-    if (word == "dtype"sv || word == "layout"sv || word == "memory_format"sv || word == "qscheme"sv) return int_type();
-    if (at_ < text_.size() && text_[at_] == '[' && text_.compare(at_, 2, "[]"sv) != 0) return with_parts(word);
+    for (const auto& other : kOtherNames) {
+      if (word == other.name) return simple_type(other.kind);
+    }
+    if (left_.starts_with('[') && !left_.starts_with("[]")) return with_parts(word);
     if (const TypePtr known = types_.find(word)) return known;
-    if (!word.starts_with("__torch__."sv)) fail(ErrorKind::value, "type '{}': unknown type '{}'", {text_, word});
+    if (!word.starts_with("__torch__.")) fail_as(ErrorKind::value, "type '{}': unknown type '{}'", text_, word);
     return in_schema_ ? any_type() : types_.find_class(word);
   }
 
   TypePtr with_parts(std::string_view word) {
     expect("[");
-    std::vector<TypePtr> parts;
+    TypeList parts;
     if (!accept("()]")) {
       do {
         parts.push_back(one());
       } while (accept(","));
       expect("]");
     }
-    if (word == "Tuple"sv) return tuple_type(parts);
-    if (word == "Union"sv && !parts.empty()) return union_type(parts);
-    if (word == "Dict"sv && parts.size() == 2) return dict_type(parts[0], parts[1]);
-    if (parts.size() != 1) wrong();
-    if (word == "List"sv) return list_type(parts[0]);
-    if (word == "Optional"sv) return optional_type(parts[0]);
-    if (word == "Future"sv) return future_type(parts[0]);
-    wrong();
+    size_t kind = 0;
+    while (kind < std::size(kWithParts) && word != kWithParts[kind]) ++kind;
+    // Of tuples any number, of unions at least one.
+    if (kind > 0 && (kind == 1 ? parts.empty() : parts.size() != (kind == 2 ? 2 : 1))) wrong();
+    switch (kind) {
+      case 0:
+        return tuple_type(parts);
+      case 1:
+        return union_type(parts);
+      case 2:
+        return dict_type(parts[0], parts[1]);
+      case 3:
+        return list_type(parts[0]);
+      case 4:
+        return optional_type(parts[0]);
+      case 5:
+        return future_type(parts[0]);
+      default:
+        wrong();
+    }
   }
 
   // [a, Tensor], [b, int]]]
   TypePtr named_tuple(std::string_view word) {
-    std::vector<std::string> fields;
-    std::vector<TypePtr> parts;
+    Dims names;  // where each is in the text, and as long
+    TypeList parts;
     while (accept("[")) {
-      fields.push_back(std::string(name()));
+      const std::string_view field = name();
+      names.push_back(field.data() - text_.data());
+      names.push_back(static_cast<int64_t>(field.size()));
       expect(",");
       parts.push_back(one());
       expect("]");
@@ -111,6 +135,12 @@ class TypeReader {
     }
     expect("]");
     expect("]");
+    std::vector<std::string> fields(parts.size());
+    const int64_t* name = names.data();
+    for (std::string& field : fields) {
+      field.assign(text_.data() + name[0], static_cast<size_t>(name[1]));
+      name += 2;
+    }
     const TypePtr type = named_tuple_type(word, parts, fields);
     types_.add(type);
     return type;
@@ -118,8 +148,8 @@ class TypeReader {
 
   ArchiveTypes& types_;
   const std::string_view text_;
+  std::string_view left_;
   const bool in_schema_;
-  size_t at_ = 0;
   int depth_ = 0;
 };
 
@@ -128,7 +158,7 @@ ArchiveTypes::ArchiveTypes() : scope_(make_ref<TypeScope>()) {}
 TypePtr ArchiveTypes::find_class(std::string_view name) {
   if (name.starts_with(kCustomClasses)) {
     const TypePtr custom = custom_classes ? custom_classes->find(name) : nullptr;
-    if (!custom) fail(ErrorKind::not_implemented, "<model>: needs the class '{}', which is not registered", {name});
+    if (!custom) fail_as(ErrorKind::not_implemented, "<model>: needs the class '{}', which is not registered", name);
     return custom;
   }
   TypePtr type = find(name);
@@ -137,7 +167,7 @@ TypePtr ArchiveTypes::find_class(std::string_view name) {
     scope_->adopt(type);
     add(type);
   }
-  if (!type->is(TypeKind::class_)) fail(ErrorKind::runtime, "<model>: '{}' is no class", {name});
+  if (!type->is(TypeKind::class_)) fail("<model>: '{}' is no class", name);
   return type;
 }
 
@@ -160,10 +190,7 @@ TypePtr ArchiveTypes::find(std::string_view name) const {
 
 void ArchiveTypes::add(TypePtr type) {
   const size_t at = place_of(type->name());
-  if (at == named_.size() || named_[at]->name() != type->name()) {
-    named_.push_back(nullptr);
-    std::copy_backward(named_.begin() + static_cast<ptrdiff_t>(at), named_.end() - 1, named_.end());
-  }
+  if (at == named_.size() || named_[at]->name() != type->name()) named_.insert(at, type);
   named_[at] = type;
 }
 

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "sconce/types/type.h"
 
@@ -27,7 +26,7 @@ class ArchiveTypes {
   size_t place_of(std::string_view name) const;
 
   Ref<TypeScope> scope_;
-  std::vector<TypePtr> named_;  // classes and named tuples, by name
+  TypeList named_;  // classes and named tuples, by name
 };
 
 }  // namespace sconce::lite
