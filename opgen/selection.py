@@ -23,6 +23,9 @@ _COMPUTE = {"float32": "f32", "float16": "f32", "bfloat16": "f32", "float64": "f
             "qint8": None, "quint8": None, "qint32": None, "uint16": "i64", "uint32": "i64", "uint64": "i64",
             "float8_e4m3fn": "f32", "float8_e5m2": "f32", "complex32": "c64"}
 
+# Those that few operators have (Note [Limited dtypes] in sconce/tensor/dtype.h).
+_LIMITED = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
+
 
 @dataclass
 class Selection:
@@ -41,6 +44,9 @@ class Selection:
         chosen = self.levels or list(LEVELS)
         below = [l for l in LEVELS if l in chosen and LEVELS.index(l) <= LEVELS.index(level)]
         return below[-1] if below else min(chosen, key=LEVELS.index)
+
+    def has_limited(self):
+        return not self.dtypes or any(d in _LIMITED for d in self.dtypes)
 
     def computes(self, loops):
         """The compute types to keep of those that an operator has loops for. Bools without a loop of their own run as

@@ -119,13 +119,17 @@ def is_factory(op):
     return not leaf.is_boxed(op.entry) and "Device?" in types and not any(t.startswith("Tensor") for t in types)
 
 
-def small_record(op, family, chosen_formats):
-    """The same of a small library (small.py): no gradients, no texts for people, no entry, kernels of selected formats only."""
+def small_record(op, family, selection):
+    """The same of a small library (small.py): no gradients, no texts for people, no entry, kernels of selected formats only. Guards stand in their slots: there is no time at which they could be
+    registered."""
     kernel = _kernel(op, family)
     kernels = {key: kernel for key in devices.GLUE}
-    kernels |= {key: k for key, k in formats.kernels(op, family).items() if key in chosen_formats}
+    kernels |= {key: k for key, k in formats.kernels(op, family).items() if key in selection.formats}
     if leaf.reads_memory(op.entry):
         kernels["meta"] = "SCONCE_BOXED_KERNEL(refuse_meta)"
+    guards = {"observe": "pay_for_call"} | ({"limited": "admit_limited"} if selection.has_limited() else {})
+    guards |= {"sparse": "guard_sparse", "quantized": "guard_quantized"} if selection.formats else {}
+    kernels = {key: f"SCONCE_BOXED_KERNEL({guard})" for key, guard in guards.items()} | kernels
     slots = {devices.SLOTS[key]: k for key, k in kernels.items()}
     listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
     schema = op.schema

@@ -136,9 +136,9 @@ def _operators(families, selection, orders):
     of = [(f, [o for o in chosen if o.entry.family == f.name]) for f in families]
     of = [(f, ops) for f, ops in of if ops]
     out = [f"// Generated from {selection.origin} by opgen. Do not edit.\n"]
-    names = ["dispatch/box.h", "dispatch/budget/op_terms.h", "dispatch/op_instructions.h", "dispatch/op_names.h",
+    names = ["dispatch/admission.h", "dispatch/box.h", "dispatch/budget/op_terms.h", "dispatch/budget/pay.h", "dispatch/formats.h", "dispatch/op_instructions.h", "dispatch/op_names.h",
              "dispatch/registry.h", "dispatch/same.h", "dispatch/custom/custom_class.h", "kernels/quantized/packed_params.h",
-             "kernels/cpu/engine/iterate.h", "lite/debug_places.h", "lite/packed_classes.h",
+             "kernels/cpu/engine/iterate.h", "lite/debug_places.h", "lite/packed_classes.h", "tensor/limited_dtypes.h",
              "types/tensor_printer.h"]
     names += [f"generated/{f.name}_kernels.h" for f, ops in of if any(leaf.is_boxed(o.entry) for o in ops)]
     out += [f'#include "sconce/{n}"' for n in names] + ["", "namespace sconce {", ""]
@@ -152,7 +152,7 @@ def _operators(families, selection, orders):
     listed = sorted(((o, f) for f, ops in of for o in ops),
                     key=lambda row: (name := f"{row[0].schema.namespace}::{row[0].schema.name}",
                                      tried.get((name, row[0].schema.overload), len(tried))))
-    rows = [records.small_record(o, f, selection.formats) for o, f in listed]
+    rows = [records.small_record(o, f, selection) for o, f in listed]
     out += ["namespace {", "", f"Op selected[{max(len(rows), 1)}] = {{", *[f"    {r}," for r in rows], "};"]
     chosen = [o for o, _ in listed]
     listed = ", ".join(terms.small_row(o) for o in chosen) or "{nullptr, false, false}"
@@ -168,6 +168,8 @@ def _operators(families, selection, orders):
     copies = any("Tensor" in o.schema.text for o in chosen)
     quantized = "quantized" in selection.formats
     out += [f"constinit const BuiltinClasses builtin_classes = {'quantized::register_packed_classes' if quantized else 'nullptr'};",
+            f"constinit const LimitedTensorMade limited_tensor_made = {'nullptr' if selection.has_limited() else 'lite::refuse_tensor'};",
+            f"constinit const FormatUsed format_used = {'nullptr' if selection.formats else 'lite::refuse_format'};",
             "", "namespace lite {", f"constinit const std::span<Op> selected_ops(selected, {len(chosen)});",
             "constinit const OpTerms* const selected_terms = terms;", *_readers(selection),
             f"const PlacesReader places_reader = {'read_archive_places' if selection.places else 'nullptr'};",

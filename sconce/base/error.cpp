@@ -18,8 +18,8 @@ void Error::set_op(std::string_view op, std::string_view arguments) {
     text += arguments;
     text += ")";
   }
-  op_.swap(name);
-  message_.swap(text);
+  op_ = std::move(name);
+  message_ = std::move(text);
 }
 
 namespace {

@@ -1,20 +1,14 @@
 // The connections of libsconce_lite as it is built for a selection of operators (Note [Connections]): bytecode and
 // compiled files run; gradients, printing of their history, custom operators and plans are not there.
 #include "sconce/autograd/anomaly.h"
-#include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_class.h"
-#include "sconce/dispatch/formats.h"
 #include "sconce/kernels/boxed/object_order.h"
-#include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce {
 
 constinit const HistoryName history_name = nullptr;
-constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
-constinit const FormatUsed format_used = guard_format;
-
 constinit const BodyRunnerSource body_runner_source = nullptr;
 constinit const DefineClassMethods define_class_methods = nullptr;
 

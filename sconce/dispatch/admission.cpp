@@ -57,8 +57,10 @@ void let_it_refuse(const Op&, const Value*, size_t) {}
   fail_as(ErrorKind::not_implemented, "\"{}\" not implemented for '{}'", name, dtype_legacy_name(dtype));
 }
 
+}  // namespace
+
 // Sizes and dtypes of a result are known for every dtype: Meta tensors pass.
-void admit(const Op& op, KeySet keys, Value* args, Value* returns) {
+void admit_limited(const Op& op, KeySet keys, Value* args, Value* returns) {
   const size_t count = counts_of(op).arguments;
   const Tensor* self = first_tensor(args, count);
   if (self && !keys.has(Key::meta) && (limited_set(self->dtype()) & ~op.info.dtypes) != 0)
@@ -66,11 +68,9 @@ void admit(const Op& op, KeySet keys, Value* args, Value* returns) {
   op.redispatch_boxed(keys - Key::limited, args, returns);
 }
 
-}  // namespace
-
-void admit_limited_dtypes() {
+void admit_limited_dtypes(DType) {
   static Once once;
-  once([] { set_fallback(Key::limited, admit); });
+  once([] { set_fallback(Key::limited, admit_limited); });
 }
 
 }  // namespace sconce

@@ -28,8 +28,7 @@ std::string_view backend_name(Key format, const Value* args, size_t count) {
           op.qualified_name(), backend_name(format, args, counts_of(op).arguments));
 }
 
-template <Key format, uint8_t bit>
-void guard(const Op& op, KeySet keys, Value* args, Value* returns) {
+void guard(const Op& op, KeySet keys, Value* args, Value* returns, Key format, uint8_t bit) {
   if (!(op.info.formats & bit)) refuse(op, format, args);
   op.redispatch_boxed(keys - format, args, returns);
 }
@@ -43,12 +42,19 @@ void write_quantized(const Tensor& tensor, const Tensor& result) {
 
 }  // namespace
 
+void guard_sparse(const Op& op, KeySet keys, Value* args, Value* returns) {
+  guard(op, keys, args, returns, Key::sparse, kTakesSparse);
+}
+void guard_quantized(const Op& op, KeySet keys, Value* args, Value* returns) {
+  guard(op, keys, args, returns, Key::quantized, kTakesQuantized);
+}
+
 void guard_format(Key format) {
   static Once sparse, quantized;
   if (format == Key::sparse)
-    sparse([] { set_fallback(Key::sparse, guard<Key::sparse, kTakesSparse>); });
+    sparse([] { set_fallback(Key::sparse, guard_sparse); });
   else
-    quantized([] { set_fallback(Key::quantized, guard<Key::quantized, kTakesQuantized>); });
+    quantized([] { set_fallback(Key::quantized, guard_quantized); });
 }
 
 void become_result(const Tensor& tensor, const Tensor& result) {

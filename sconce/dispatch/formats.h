@@ -23,6 +23,10 @@ inline constexpr uint8_t kTakesSparse = 1, kTakesQuantized = 2;
 // From now on operators without a kernel for `format` ask OpInfo::formats before they take a tensor that has it.
 void guard_format(Key format);
 
+// The kernels of Key::sparse and Key::quantized that ask it.
+void guard_sparse(const Op& op, KeySet keys, Value* args, Value* returns);
+void guard_quantized(const Op& op, KeySet keys, Value* args, Value* returns);
+
 // Makes `tensor` what `result` is: memory, sizes, sparse parts, quantizer. For in-place and out= forms, whose dtype and
 // sizes the caller has checked.
 SCONCE_API void become_result(const Tensor& tensor, const Tensor& result);

@@ -2,9 +2,11 @@
 #include <utility>
 
 #include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/dispatch/budget/pay.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/lite/archive_pickle.h"
 #include "sconce/lite/archive_types.h"
+#include "sconce/lite/lite_budget.h"
 #include "sconce/lite/lite_model.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
@@ -38,8 +40,8 @@ constexpr std::string_view kData = "data/";
 // What pickles of an archive refer to: classes, tensors of its storages.
 class ArchiveContext final : public PickleSource {
  public:
-  ArchiveContext(ArchiveModel& model, const Records& records, std::string_view folder, bool trust)
-      : model_(model), file_(records.name()), folder_(folder), trust_(trust), storages_(records) {}
+  ArchiveContext(ArchiveModel& model, const Records& records, std::string_view folder)
+      : model_(model), file_(records.name()), folder_(folder), storages_(records) {}
 
   Value read(const Records& records, std::string_view record) {
     return read_archive_pickle(records.read(record), format_message("{}: {}", {file_, record}), *this);
@@ -96,7 +98,7 @@ class ArchiveContext final : public PickleSource {
       refuse("%s: __setstate__ makes more than %zu attributes", file_.c_str(), kMaxRestoredSlots);
     Value args[] = {make_ref<Object>(type), std::move(state)};
     const Value object = args[0];
-    const BudgetScope scope(setstate_budget(file_, trust_));
+    const CodeOfFile scope;
     if (set_state)
       run_method(model_.program, *set_state, args, model_.places.get(), kMaxSetStateDepth);
     else
@@ -107,7 +109,6 @@ class ArchiveContext final : public PickleSource {
   ArchiveModel& model_;
   const std::string& file_;
   const std::string_view folder_;
-  const bool trust_;
   Storages storages_;
   size_t restored_slots_ = 0;
 };
@@ -132,17 +133,19 @@ void define_slots(const StackProgram& program) {
 }  // namespace
 
 void read_lite_archive(Model& model, const Records& records, bool trust) {
-  const BudgetScope scope(load_budget(*records.zip().file(), {}));
+  OwnBudget budget(load_limits(records.zip().file()->bytes().size(), {}), "loading <model>");
+  if (!trust) budget->allow_loading_only();
+  const InsideOperator reader;  // may call what __setstate__ may not
   auto* const archive = new ArchiveModel;
   model.body.reset(archive);
   {
-    ArchiveContext constants(*archive, records, "bytecode/"sv, trust);
+    ArchiveContext constants(*archive, records, "bytecode/"sv);
     const Value bytecode = constants.read(records, "bytecode.pkl"sv);
     read_program(bytecode, records.name(), records.version(), archive->types, archive->program);
   }
   if (places_reader) archive->places = places_reader(records, archive->program);
   define_slots(archive->program);
-  archive->module = ArchiveContext(*archive, records, kData, trust).read(records, "data.pkl"sv);
+  archive->module = ArchiveContext(*archive, records, kData).read(records, "data.pkl"sv);
   if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", records.name().c_str());
   const TypePtr type = archive->module.to_object().type();
   for (const bool is_forward : {true, false}) {  // which is the first

@@ -1,12 +1,12 @@
 #include "sconce/lite/lite_model.h"
 
 #include <cstring>
+#include <optional>
 
 #include "sconce/base/error.h"
-#include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/lite/lite_budget.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
-#include "sconce/serialization/file/load_budget.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/tensor/grad_mode.h"
 
@@ -32,19 +32,15 @@ void Model::add(std::string_view name, std::string signature, size_t number) {
   methods.push_back({std::string(name), std::move(signature), number, std::make_unique<Arena>()});
 }
 
-std::shared_ptr<Budget> Model::budget() const {
-  if (steps == 0 && bytes == 0) return nullptr;
-  Limits limits;
-  if (steps != 0) limits.steps = steps;
-  if (bytes != 0) limits.memory = bytes;
-  return named_budget(limits, {});
-}
-
 const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   result_ = Value();
   const NoGrad no_grad;
   last_ = &method;
-  const BudgetScope scope(budget());
+  Limits limits;
+  if (steps != 0) limits.steps = steps;
+  if (bytes != 0) limits.memory = bytes;
+  std::optional<OwnBudget> budget;
+  if (limits.any()) budget.emplace(limits, "the call");
   ActiveArena active(*method.arena);
   result_ = body->run(method.number, args);
   active.succeeded();

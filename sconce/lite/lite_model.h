@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "sconce/base/budget.h"
 #include "sconce/lite/run_arena.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/types/value.h"
@@ -42,8 +41,6 @@ class Model {
   size_t outside() const { return last_ ? last_->arena->outside() : 0; }  // of the last run
 
  private:
-  std::shared_ptr<Budget> budget() const;  // of a run; null: without limits
-
   const ModelMethod* last_ = nullptr;  // that ran
   Value result_;
 };

@@ -9,6 +9,10 @@
 
 namespace sconce::lite {
 
+// What the hooks for tensors of uncommon dtypes are (tensor/limited_dtypes.h) where none of these is selected.
+[[noreturn]] void refuse_tensor(DType dtype);
+[[noreturn]] void refuse_format(Key format);
+
 // Null where no model of the selection is such a file.
 using ReadModel = void (*)(Model& model, const Records& records, bool trust);
 extern const ReadModel archive_reader, compiled_reader;

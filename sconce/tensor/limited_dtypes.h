@@ -11,8 +11,9 @@ constexpr KeySet dtype_keys(DType t) {
   return is_limited(t) ? KeySet(Key::limited) : is_quantized(t) ? KeySet(Key::quantized) : KeySet();
 }
 
-// Called before a tensor of a limited dtype is made: the dispatcher gets ready for its key (Note [Connections]).
-using LimitedTensorMade = void (*)();
+// Called before a tensor of a limited dtype is made: the dispatcher gets ready for its key (Note [Connections]). Null
+// where it is ready; throws Error where there are no such tensors, in small libraries without them.
+using LimitedTensorMade = void (*)(DType dtype);
 extern const LimitedTensorMade limited_tensor_made;
 // The same for tensors with Key::sparse or Key::quantized.
 using FormatUsed = void (*)(Key format);

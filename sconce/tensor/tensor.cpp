@@ -49,7 +49,7 @@ Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (allocate_small(k
 // Keys of what is neither on the CPU nor of an everyday dtype.
 SCONCE_COLD KeySet uncommon_keys(DType dtype, Device device) {
   SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
-  if (is_limited(dtype) && limited_tensor_made) limited_tensor_made();
+  if (is_limited(dtype) && limited_tensor_made) limited_tensor_made(dtype);
   if (is_quantized(dtype) && format_used) format_used(Key::quantized);
   return KeySet(backend_key(device.type)) | dtype_keys(dtype);
 }

@@ -4,13 +4,15 @@
 
 namespace sconce {
 
+Limits load_limits(uint64_t size, Limits limits) {
+  if (limits.memory == Limits::kNone) limits.memory = kLoadBytes + kLoadBytesPerByte * size;
+  if (limits.work == Limits::kNone) limits.work = kLoadWork + kLoadWorkPerByte * size;
+  if (limits.steps == Limits::kNone) limits.steps = kLoadSteps + size / 1024 * kLoadStepsPerKiB;
+  return limits;
+}
+
 std::shared_ptr<Budget> load_budget(const FileBytes& file, const Limits& limits) {
-  const uint64_t size = file.bytes().size();
-  Limits used = limits;
-  if (used.memory == Limits::kNone) used.memory = kLoadBytes + kLoadBytesPerByte * size;
-  if (used.work == Limits::kNone) used.work = kLoadWork + kLoadWorkPerByte * size;
-  if (used.steps == Limits::kNone) used.steps = kLoadSteps + size / 1024 * kLoadStepsPerKiB;
-  return named_budget(used, "loading ", file.name());
+  return named_budget(load_limits(file.bytes().size(), limits), "loading ", file.name());
 }
 
 std::shared_ptr<Budget> setstate_budget(const std::string& file, bool trust) {

@@ -14,6 +14,8 @@ inline constexpr uint64_t kLoadWork = 100'000'000, kLoadWorkPerByte = 64;  // el
 inline constexpr uint64_t kLoadSteps = 200'000, kLoadStepsPerKiB = 64;     // loop iterations and calls
 inline constexpr size_t kMaxLoadDepth = 1'000;                             // calls in calls
 
+// `limits`, and the defaults for a file of that many bytes where they are none.
+Limits load_limits(uint64_t size, Limits limits);
 SCONCE_API std::shared_ptr<Budget> load_budget(const FileBytes& file, const Limits& limits);
 // Within that, for code of the file. Without trust only operators that are fit for loading may be called.
 SCONCE_API std::shared_ptr<Budget> setstate_budget(const std::string& file, bool trust);

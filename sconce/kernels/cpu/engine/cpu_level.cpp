@@ -1,7 +1,7 @@
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <string_view>
 
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
@@ -66,12 +66,14 @@ int machine_level() {
 #endif
 }
 
-bool wants_deterministic() {
-  const char* text = std::getenv("SCONCE_DETERMINISTIC");
-  if (text == nullptr || *text == '\0') return false;
-  const std::string_view wanted = text;
-  SCONCE_CHECK(wanted == "0" || wanted == "1", "SCONCE_DETERMINISTIC must be 0 or 1, got '{}'", wanted);
-  return wanted == "1";
+// The digit that a variable of the environment is, from `least` to `most`; `otherwise` where it is not set.
+int digit_of(const char* variable, int least, int most, int otherwise) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return otherwise;
+  const int digit = *text - '0';
+  SCONCE_CHECK(digit >= least && digit <= most && text[1] == '\0', "{} must be from {} to {}, got '{}'", variable, least,
+               most, text);
+  return digit;
 }
 
 }  // namespace
@@ -79,7 +81,7 @@ bool wants_deterministic() {
 bool is_deterministic() {
   int mode = __atomic_load_n(&deterministic, __ATOMIC_RELAXED);
   if (mode < 0) {
-    mode = wants_deterministic() ? 1 : 0;
+    mode = digit_of("SCONCE_DETERMINISTIC", 0, 1, 0);
     __atomic_store_n(&deterministic, mode, __ATOMIC_RELAXED);
   }
   return mode == 1;
@@ -119,13 +121,7 @@ namespace detail {
 int cached_cpu_level = 0;
 
 int find_cpu_level() {
-  int level = machine_level();
-  if (const char* text = std::getenv("SCONCE_CPU_LEVEL")) {
-    const std::string_view wanted = text;
-    SCONCE_CHECK(wanted == "2" || wanted == "3" || wanted == "4", "SCONCE_CPU_LEVEL must be 2, 3 or 4, got '{}'",
-                 wanted);
-    if (wanted[0] - '0' < level) level = wanted[0] - '0';
-  }
+  int level = std::min(machine_level(), digit_of("SCONCE_CPU_LEVEL", 2, 4, 4));
   if (is_deterministic()) level = 2;
   __atomic_store_n(&cached_cpu_level, level, __ATOMIC_RELAXED);
   return level;
