@@ -13,19 +13,21 @@
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/lite/host.h"
 #include "sconce/lite/lite_model.h"
+#include "sconce/lite/model_bytes.h"
 #include "sconce/lite/new_values.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/sconce_lite.h"
 #include "sconce/lite/selected.h"
 
 struct sconce_lite_model {
-  sconce::FileBytesPtr file;
+  sconce::lite::ModelBytes file;
   sconce::lite::Model model;
   std::unique_ptr<sconce_lite_value[]> result;  // the tree, the root first
   size_t result_room = 0;
   std::vector<sconce::Value> texts;  // of kind other
 
-  sconce_lite_model(sconce::FileBytesPtr bytes, bool trust) : file(std::move(bytes)), model(file, trust) {}
+  sconce_lite_model(std::span<std::byte> bytes, unsigned flags)
+      : file(bytes, flags & SCONCE_LITE_COPY), model(file.pointer(), flags & SCONCE_LITE_TRUST) {}
 };
 
 namespace sconce::lite {
@@ -362,13 +364,7 @@ sconce_lite_status sconce_lite_load(const void* bytes, size_t size, unsigned fla
     if (flags & ~unsigned{SCONCE_LITE_COPY | SCONCE_LITE_TRUST}) invalid("there are no flags %u of loads", flags);
     check_processor();
     take_small_blocks();
-    auto* begin = static_cast<std::byte*>(const_cast<void*>(bytes));
-    // A tensor that a program writes to in place, its own weights too, must not lie in memory that may be constant.
-    const std::shared_ptr<void> caller(std::shared_ptr<void>(), begin);  // owns them, and outlives the model
-    const FileBytesPtr file = flags & SCONCE_LITE_COPY
-                                  ? FileBytes::copy(std::span<const std::byte>(begin, size), "<model>")
-                                  : FileBytes::borrow(std::span(begin, size), "<model>", caller);
-    *out = new sconce_lite_model(file, flags & SCONCE_LITE_TRUST);
+    *out = new sconce_lite_model({static_cast<std::byte*>(const_cast<void*>(bytes)), size}, flags);
   });
 }
 

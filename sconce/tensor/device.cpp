@@ -8,7 +8,7 @@ namespace {
 
 constexpr struct {
   DeviceType type;
-  std::string_view name;
+  char name[14];  // without an address, which a loader would have to fill in
 } kNames[] = {{DeviceType::cpu, "cpu"},
               {DeviceType::cuda, "cuda"},
               {DeviceType::meta, "meta"},

@@ -7,50 +7,30 @@
 namespace sconce {
 namespace {
 
-struct Names {
-  char name[14], legacy[14];
-};
-constexpr Names kNames[kDTypeSlots] = {{"uint8", "Byte"},
-                                       {"int8", "Char"},
-                                       {"int16", "Short"},
-                                       {"int32", "Int"},
-                                       {"int64", "Long"},
-                                       {"float16", "Half"},
-                                       {"float32", "Float"},
-                                       {"float64", "Double"},
-                                       {"complex32", "ComplexHalf"},
-                                       {"complex64", "ComplexFloat"},
-                                       {"complex128", "ComplexDouble"},
-                                       {"bool", "Bool"},
-                                       {"qint8", "QInt8"},
-                                       {"quint8", "QUInt8"},
-                                       {"qint32", "QInt32"},
-                                       {"bfloat16", "BFloat16"},
-                                       {},
-                                       {},
-                                       {},
-                                       {},
-                                       {},
-                                       {},
-                                       {},
-                                       {"float8_e5m2", "Float8_e5m2"},
-                                       {"float8_e4m3fn", "Float8_e4m3fn"},
-                                       {},
-                                       {},
-                                       {"uint16", "UInt16"},
-                                       {"uint32", "UInt32"},
-                                       {"uint64", "UInt64"}};
+// For each slot its name and its legacy name, which end with 0 and are empty where there is no dtype: in an array they
+// would be as long as the longest.
+constexpr char kNames[] =
+    "uint8\0Byte\0int8\0Char\0int16\0Short\0int32\0Int\0int64\0Long\0float16\0Half\0float32\0Float\0float64\0Double\0"
+    "complex32\0ComplexHalf\0complex64\0ComplexFloat\0complex128\0ComplexDouble\0bool\0Bool\0qint8\0QInt8\0"
+    "quint8\0QUInt8\0qint32\0QInt32\0bfloat16\0BFloat16\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0float8_e5m2\0Float8_e5m2\0"
+    "float8_e4m3fn\0Float8_e4m3fn\0\0\0\0\0uint16\0UInt16\0uint32\0UInt32\0uint64\0UInt64";
+
+std::string_view nth_name(int n) {
+  std::string_view name = kNames;
+  while (n-- > 0) name = name.data() + name.size() + 1;
+  return name;
+}
 
 std::atomic<DType> default_float{DType::float32};
 
 }  // namespace
 
-std::string_view dtype_name(DType t) { return kNames[static_cast<int>(t)].name; }
-std::string_view dtype_legacy_name(DType t) { return kNames[static_cast<int>(t)].legacy; }
+std::string_view dtype_name(DType t) { return nth_name(2 * static_cast<int>(t)); }
+std::string_view dtype_legacy_name(DType t) { return nth_name(2 * static_cast<int>(t) + 1); }
 
 bool dtype_from_name(std::string_view name, DType* out) {
   for (int i = 0; i < kDTypeSlots; ++i) {
-    if (item_size(DType(i)) == 0 || DType(i) == kComplex32 || kNames[i].name != name) continue;
+    if (item_size(DType(i)) == 0 || DType(i) == kComplex32 || dtype_name(DType(i)) != name) continue;
     *out = DType(i);
     return true;
   }

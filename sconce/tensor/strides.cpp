@@ -97,17 +97,17 @@ bool channels_last_order(IntList sizes, IntList strides, IntList order) {
 constexpr int64_t kOrder4[] = {1, 3, 2, 0};
 constexpr int64_t kOrder5[] = {1, 4, 3, 2, 0};
 
+// Sizes are not 0, and those of 1 do not matter: at each step at most one dimension can be the next.
 bool dense_in_some_order(IntList sizes, IntList strides) {
-  // Dimensions by stride, innermost first; sizes of 1 do not matter. Ranks are small: insertion sort.
-  Dims order;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] == 1) continue;
-    size_t at = order.size();
-    order.push_back(static_cast<int64_t>(d));
-    for (; at > 0 && strides[order[at - 1]] > strides[d]; --at) order[at] = order[at - 1];
-    order[at] = static_cast<int64_t>(d);
+  size_t left = 0;
+  for (int64_t size : sizes) left += size != 1;
+  for (int64_t step = 1; left > 0; --left) {
+    size_t d = 0;
+    while (d < sizes.size() && (sizes[d] == 1 || strides[d] != step)) ++d;
+    if (d == sizes.size()) return false;
+    step *= sizes[d];
   }
-  return follows(sizes, strides, order);
+  return true;
 }
 
 }  // namespace

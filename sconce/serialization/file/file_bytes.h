@@ -36,10 +36,13 @@ class SCONCE_API FileBytes {
   const std::string& name() const { return name_; }
   std::span<std::byte> bytes() const { return {data_, size_}; }
 
+ protected:
+  FileBytes() = default;
+  FileBytes(const char* name, std::span<std::byte> bytes) : name_(name), data_(bytes.data()), size_(bytes.size()) {}
+
  private:
   enum class How { map, read, safest };
   static std::shared_ptr<const FileBytes> open(const std::string& path, How how);
-  FileBytes() = default;
   std::string name_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;

@@ -53,8 +53,9 @@ Tensor with_grad(Tensor t, const Value& requires_grad) {
   return t;
 }
 
-// The last argument of a rebuilt tensor: {"conj": True} when the elements were not conjugated yet, {"neg": True}.
-Tensor with_math_bits(Tensor t, const Args& args, size_t at) {
+}  // namespace
+
+SCONCE_WEAK Tensor with_math_bits(Tensor t, const Args& args, size_t at) {
   if (args.size() <= at || args[at].is_none()) return t;
   args[at].to_dict().for_each([&](const Value& key, const Value& on) {
     const std::string& bit = key.to_string_ref();
@@ -73,8 +74,6 @@ Tensor with_math_bits(Tensor t, const Args& args, size_t at) {
   });
   return t;
 }
-
-}  // namespace
 
 // (storage, offset, size, stride[, requires_grad, hooks[, bits]])
 Value rebuild_tensor(const Args& args) {

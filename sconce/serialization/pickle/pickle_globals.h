@@ -24,6 +24,9 @@ struct PickleConstructor {
 Value rebuild_tensor(const std::vector<Value>& args);
 Value rebuild_sparse(const std::vector<Value>& args);
 Value rebuild_quantized(const std::vector<Value>& args);
+// The argument at `at`, if it is there: {"conj": True} when the elements of t were not conjugated yet, {"neg": True}.
+// Weak, too.
+Tensor with_math_bits(Tensor t, const std::vector<Value>& args, size_t at);
 
 // Null when the name is not on the list. Names of Python 2 ("__builtin__") are those of Python 3.
 const PickleConstructor* find_pickle_constructor(std::string_view module, std::string_view name);

@@ -7,15 +7,6 @@
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
-namespace {
-
-void drop_file(void* file) noexcept { delete static_cast<FileBytesPtr*>(file); }
-
-}  // namespace
-
-Ref<Storage> storage_in_file(const FileBytesPtr& file, std::span<std::byte> bytes) {
-  return wrap_storage(bytes.data(), bytes.size(), drop_file, new FileBytesPtr(file));
-}
 
 Ref<Storage> storage_of_copy(std::span<const std::byte> bytes) {
   Ref<Storage> storage = make_storage(bytes.size(), {});
