@@ -1,6 +1,6 @@
 // The C interface of lite libraries: plain data to Values and back, and the barrier that no exception crosses.
+#include <algorithm>
 #include <cinttypes>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,11 +32,6 @@ struct sconce_lite_model {
 
 namespace sconce::lite {
 
-// Not of the namespace below: tables for unwinding that are merged name what is caught (cmake/unwinding/merge.py).
-struct InvalidArgument {
-  char message[128];
-};
-
 namespace {
 
 constexpr int kMostNested = 64;  // values in values
@@ -52,8 +47,9 @@ thread_local constinit ThreadExit last_error_exit{[]() noexcept {
   std::free(last_error);
   last_error = nullptr;
 }};
-void keep(char* to, size_t room, std::string_view text) noexcept {
-  if (text.size() >= room) {  // the end has the reason
+// The text's end where there is no room for all of it: there stands the reason. Returns the place of the 0 behind it.
+char* keep(char* to, size_t room, std::string_view text) noexcept {
+  if (text.size() >= room) {
     constexpr std::string_view kCut = "... ";
     std::memcpy(to, kCut.data(), kCut.size());
     to += kCut.size();
@@ -61,103 +57,99 @@ void keep(char* to, size_t room, std::string_view text) noexcept {
     text.remove_prefix(text.size() - (room - 1));
   }
   std::memcpy(to, text.data(), text.size());
-  to[text.size()] = 0;
+  to += text.size();
+  *to = 0;
+  return to;
 }
 
-sconce_lite_status failed(sconce_lite_status status, std::string_view message, std::string_view exception = {}) {
+constexpr size_t kAdvice = 512;  // room for advice, with all dtypes that there are
+
+// `advice` is text, dtypes, text behind the message. Takes no memory but for the texts themselves: there may be none.
+sconce_lite_status failed(sconce_lite_status status, std::string_view message,
+                          const char* const (&advice)[3] = {"", "", ""}, const char* module = "",
+                          const char* exception = "") noexcept {
   if (!last_error) {
     last_error = static_cast<LastError*>(std::malloc(sizeof(LastError)));
-    if (last_error) try_at_thread_exit(last_error_exit);
+    if (!last_error) return status;
+    try_at_thread_exit(last_error_exit);
   }
-  if (!last_error) return status;
-  keep(last_error->message, sizeof last_error->message, message);
-  keep(last_error->exception, sizeof last_error->exception, exception);
+  char* const end = keep(last_error->message, sizeof last_error->message - kAdvice, message);
+  std::snprintf(end, kAdvice, "%s%s%s", advice[0], advice[1], advice[2]);
+  std::snprintf(last_error->exception, sizeof last_error->exception, "%s%s", module, exception);
   return status;
 }
 
-[[noreturn, gnu::cold, gnu::format(printf, 1, 2)]] void invalid(const char* format, ...) {
-  InvalidArgument error;
-  va_list args;
-  va_start(args, format);
-  std::vsnprintf(error.message, sizeof error.message, format, args);
-  va_end(args);
-  throw error;
-}
 void need(const void* pointer, const char* name) {
-  if (!pointer) invalid("%s is null", name);
+  if (!pointer) refuse("%s is null", name);
 }
 
-constexpr std::string_view kMissing = "operators that it needs are missing: ";
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// What a program can do about an operator or a dtype that is not there.
-std::string advice(const Error& e) {
-  const std::string& message = e.message();
-  if (e.kind() != ErrorKind::not_implemented) return message;
-  if (message.find(kMissing) != message.npos)
-    return format_message(
-        "{}; sconce select MODEL --with SELECTION -o SELECTION adds them, and cmake -DSCONCE_SELECT=SELECTION "
-        "builds the library with them",
-        {message});
-  if (*selected_dtypes && message.find("not implemented for") != message.npos)
-    return format_message("{} (this library was built for {}; sconce select --dtypes adds others to its selection)",
-                          {message, selected_dtypes});
-  return message;
+// With what a program can do about an operator or a dtype that is not there.
+sconce_lite_status failed(sconce_lite_status status, const Error& e, const char* module,
+                          const char* exception) noexcept {
+  const std::string_view message = e.message();
+  if (e.kind() == ErrorKind::internal) status = SCONCE_LITE_INTERNAL_ERROR;
+  if (e.kind() == ErrorKind::not_implemented) {
+    if (contains(message, "operators that it needs are missing: "))
+      return failed(status == SCONCE_LITE_BAD_MODEL ? SCONCE_LITE_NOT_SELECTED : status, message,
+                    {"; sconce select MODEL --with SELECTION -o SELECTION adds them, and cmake "
+                     "-DSCONCE_SELECT=SELECTION builds the library with them",
+                     "", ""},
+                    module, exception);
+    if (*selected_dtypes && contains(message, "not implemented for"))
+      return failed(
+          status, message,
+          {" (this library was built for ", selected_dtypes, "; sconce select --dtypes adds others to its selection)"},
+          module, exception);
+  }
+  return failed(status, message, {"", "", ""}, module, exception);
 }
 
-sconce_lite_status status_of(const Error& e, bool loads) {
-  if (e.kind() == ErrorKind::internal) return SCONCE_LITE_INTERNAL_ERROR;
-  if (!loads) return SCONCE_LITE_ERROR;
-  return e.message().find(kMissing) != std::string::npos ? SCONCE_LITE_NOT_SELECTED : SCONCE_LITE_BAD_MODEL;
-}
-
-sconce_lite_status guarded(bool loads, FunctionRef<void()> body) noexcept {
+// Until `body` says what an error means from there on, it is one of the arguments.
+sconce_lite_status guarded(FunctionRef<void(sconce_lite_status& error)> body) noexcept {
+  sconce_lite_status error = SCONCE_LITE_INVALID_ARGUMENT;
   try {
-    try {
-      body();
-      return SCONCE_LITE_OK;
-    } catch (const InvalidArgument& e) {
-      return failed(SCONCE_LITE_INVALID_ARGUMENT, e.message);
-    } catch (const MethodError& e) {
-      return failed(SCONCE_LITE_ERROR, advice(e), e.exception_class);
-    } catch (const Error& e) {
-      char exception[64] = "";
-      if (!loads) std::snprintf(exception, sizeof exception, "builtins.%s", python_class(e.kind()));
-      return failed(status_of(e, loads), advice(e), exception);
-    } catch (const std::bad_alloc&) {
-      return failed(SCONCE_LITE_OUT_OF_MEMORY, "out of memory");
-    } catch (const std::exception& e) {
-      return failed(SCONCE_LITE_INTERNAL_ERROR, e.what());
-    }
-  } catch (...) {
+    body(error);
+    return SCONCE_LITE_OK;
+  } catch (const MethodError& e) {
+    return failed(SCONCE_LITE_ERROR, e, "", e.exception_class.c_str());
+  } catch (const Error& e) {
+    const bool is_of_run = error == SCONCE_LITE_ERROR;
+    return failed(error, e, is_of_run ? "builtins." : "", is_of_run ? python_class(e.kind()) : "");
+  } catch (const std::bad_alloc&) {
     return failed(SCONCE_LITE_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return failed(SCONCE_LITE_INTERNAL_ERROR, e.what());
   }
 }
 
 // ---- arguments ----
 
 Tensor tensor_from(const sconce_lite_tensor& t) {
-  bool is_dtype = false;
-  for (const DType d : kAllDTypes) is_dtype |= static_cast<int>(d) == static_cast<int>(t.dtype);
-  const auto dtype = static_cast<DType>(t.dtype);
-  if (!is_dtype || is_quantized(dtype)) invalid("%d is no dtype of arguments", static_cast<int>(t.dtype));
-  if (t.rank < 0 || t.rank > SCONCE_LITE_MAX_RANK) invalid("a tensor has %d dimensions", t.rank);
-  int64_t last = 0, bytes = 0;
+  const DType dtype = dtype_from_number(t.dtype);
+  if (is_quantized(dtype)) refuse("%d is no dtype of arguments", static_cast<int>(t.dtype));
+  if (t.rank < 0 || t.rank > SCONCE_LITE_MAX_RANK) refuse("a tensor has %d dimensions", t.rank);
+  int64_t bytes = 1;  // elements, at first
   bool overflow = false, is_empty = false;
   for (int i = 0; i < t.rank; ++i) {
     if (t.sizes[i] < 0 || t.strides[i] < 0)
-      invalid("a tensor has size %" PRId64 " and stride %" PRId64, t.sizes[i], t.strides[i]);
+      refuse("a tensor has size %" PRId64 " and stride %" PRId64, t.sizes[i], t.strides[i]);
     is_empty |= t.sizes[i] == 0;
     int64_t step = 0;
     overflow |=
-        __builtin_mul_overflow(t.sizes[i] - 1, t.strides[i], &step) || __builtin_add_overflow(last, step, &last);
+        __builtin_mul_overflow(t.sizes[i] - 1, t.strides[i], &step) || __builtin_add_overflow(bytes, step, &bytes);
   }
   const auto item = static_cast<int64_t>(item_size(dtype));
-  overflow |= __builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, item, &bytes);
-  if (is_empty) bytes = 0;
-  if (overflow && !is_empty) invalid("a tensor is too large");
-  if (bytes > 0) need(t.data, "data");
+  overflow |= __builtin_mul_overflow(bytes, item, &bytes);
+  if (is_empty)
+    bytes = 0;
+  else if (overflow)
+    refuse("a tensor is too large");
+  else
+    need(t.data, "data");
   if (reinterpret_cast<uintptr_t>(t.data) % item_size(dtype) % alignof(std::max_align_t) != 0)
-    invalid("data is not aligned for elements of %" PRId64 " bytes", item);
+    refuse("data is not aligned for elements of %" PRId64 " bytes", item);
   const auto rank = static_cast<size_t>(t.rank);
   return make_tensor(wrap_storage(t.data, static_cast<size_t>(bytes), nullptr, nullptr), dtype, IntList(t.sizes, rank),
                      IntList(t.strides, rank), 0);
@@ -165,17 +157,18 @@ Tensor tensor_from(const sconce_lite_tensor& t) {
 
 Value value_from(const sconce_lite_value& v, int depth);
 
-// A tuple of the items of a container.
-Value items_from(const sconce_lite_value& v, int depth) {
-  if (v.as.list.count > 0) need(v.as.list.items, "items");
-  Value tuple = new_tuple(v.as.list.count);
-  size_t i = 0;
-  for (Value& item : tuple.to_tuple().items) item = value_from(v.as.list.items[i++], depth + 1);
+// A tuple of the items of a container, behind `free` Nones.
+Value items_from(const sconce_lite_value* items, size_t count, size_t free, int depth) {
+  if (depth > kMostNested) refuse("values are nested more than %d deep", kMostNested);
+  if (count > 0) need(items, "items");
+  Value tuple = new_tuple(free + count);
+  std::vector<Value>& values = tuple.to_tuple().items;
+  for (size_t i = 0; i < count; ++i) values[free + i] = value_from(items[i], depth + 1);
   return tuple;
 }
 
 // The type of all of them, or Any: what a method takes is fitted to its arguments later.
-TypePtr common_type(const std::vector<Value>& items, size_t from, size_t step) {
+TypePtr common_type(std::span<const Value> items, size_t from, size_t step) {
   TypePtr type = nullptr;
   for (size_t i = from; i < items.size(); i += step) {
     const TypePtr next = items[i].type();
@@ -185,8 +178,16 @@ TypePtr common_type(const std::vector<Value>& items, size_t from, size_t step) {
   return type ? type : any_type();
 }
 
+Value container_from(const sconce_lite_value& v, int depth) {
+  Value tuple = items_from(v.as.list.items, v.as.list.count, 0, depth);
+  if (v.kind == SCONCE_LITE_TUPLE) return tuple;
+  const std::span<Value> items = tuple.to_tuple().items;
+  if (v.kind == SCONCE_LITE_LIST) return list_of(common_type(items, 0, 1), items);
+  if (items.size() % 2 != 0) refuse("a dict has %zu keys and values", items.size());
+  return dict_of(common_type(items, 0, 2), common_type(items, 1, 2), items);
+}
+
 Value value_from(const sconce_lite_value& v, int depth) {
-  if (depth > kMostNested) invalid("values are nested more than %d deep", kMostNested);
   switch (v.kind) {
     case SCONCE_LITE_NONE:
       return {};
@@ -204,26 +205,13 @@ Value value_from(const sconce_lite_value& v, int depth) {
       if (v.as.text.size > 0) need(v.as.text.bytes, "bytes");
       return std::string_view(v.as.text.bytes, v.as.text.size);
     case SCONCE_LITE_TUPLE:
-      return items_from(v, depth);
-    case SCONCE_LITE_LIST: {
-      const Value tuple = items_from(v, depth);
-      const std::vector<Value>& items = tuple.to_tuple().items;
-      Value list = new_list(common_type(items, 0, 1));
-      for (const Value& item : items) list.to_list().append(item);
-      return list;
-    }
-    case SCONCE_LITE_DICT: {
-      const Value tuple = items_from(v, depth);
-      const std::vector<Value>& items = tuple.to_tuple().items;
-      if (items.size() % 2 != 0) invalid("a dict has %zu keys and values", items.size());
-      Value dict = new_dict(common_type(items, 0, 2), common_type(items, 1, 2));
-      for (size_t i = 0; i < items.size(); i += 2) dict.to_dict().set(items[i], items[i + 1]);
-      return dict;
-    }
+    case SCONCE_LITE_LIST:
+    case SCONCE_LITE_DICT:
+      return container_from(v, depth);
     case SCONCE_LITE_OTHER:
       break;
   }
-  invalid("%d is no kind of arguments", static_cast<int>(v.kind));
+  refuse("%d is no kind of arguments", static_cast<int>(v.kind));
 }
 
 // ---- results ----
@@ -269,9 +257,7 @@ class ResultWriter {
         return;
       case Tag::complex:
         to.kind = SCONCE_LITE_COMPLEX;
-        to.as.complex_parts[0] = v.to_complex().real();
-        to.as.complex_parts[1] = v.to_complex().imag();
-        return;
+        return put_complex(v.to_complex(), to);
       case Tag::string:
         return put_text(v, SCONCE_LITE_TEXT, to);
       case Tag::tensor:
@@ -302,6 +288,10 @@ class ResultWriter {
         return put_text(model_.texts.back(), SCONCE_LITE_OTHER, to);
     }
   }
+  static void put_complex(std::complex<double> z, sconce_lite_value& to) {
+    to.as.complex_parts[0] = z.real();
+    to.as.complex_parts[1] = z.imag();
+  }
   static void put_text(const Value& v, sconce_lite_kind kind, sconce_lite_value& to) {
     const std::string& text = v.to_string_ref();
     to.kind = kind;
@@ -313,10 +303,9 @@ class ResultWriter {
     to.kind = SCONCE_LITE_TENSOR;
     to.as.tensor.dtype = static_cast<sconce_lite_dtype>(t.dtype());
     to.as.tensor.rank = static_cast<int>(t.dim());
-    for (size_t i = 0; i < t.sizes().size(); ++i) {
-      to.as.tensor.sizes[i] = t.sizes()[i];
-      to.as.tensor.strides[i] = t.strides()[i];
-    }
+    const IntList sizes = t.sizes(), strides = t.strides();
+    std::copy(sizes.begin(), sizes.end(), to.as.tensor.sizes);
+    std::copy(strides.begin(), strides.end(), to.as.tensor.strides);
     to.as.tensor.data = t.numel() > 0 ? t.data() : nullptr;
   }
   // The place of the first of the items that a container has.
@@ -349,19 +338,20 @@ const char* sconce_lite_last_error(void) { return last_error ? last_error->messa
 const char* sconce_lite_last_exception(void) { return last_error ? last_error->exception : ""; }
 
 sconce_lite_status sconce_lite_start(const sconce_lite_host* host) {
-  return guarded(false, [&] {
+  return guarded([&](sconce_lite_status&) {
     need(host, "host");
-    if (!host->allocate != !host->release) invalid("allocate and release belong together");
-    if (host->parallel && host->threads < 1) invalid("threads is %d", host->threads);
-    if (!set_host(*host)) invalid("sconce_lite_start comes before all others");
+    if (!host->allocate != !host->release) refuse("allocate and release belong together");
+    if (host->parallel && host->threads < 1) refuse("threads is %d", host->threads);
+    if (!set_host(*host)) refuse("sconce_lite_start comes before all others");
   });
 }
 
 sconce_lite_status sconce_lite_load(const void* bytes, size_t size, unsigned flags, sconce_lite_model** out) {
-  return guarded(true, [&] {
+  return guarded([&](sconce_lite_status& error) {
     need(bytes, "bytes");
     need(out, "out");
-    if (flags & ~unsigned{SCONCE_LITE_COPY | SCONCE_LITE_TRUST}) invalid("there are no flags %u of loads", flags);
+    if (flags & ~unsigned{SCONCE_LITE_COPY | SCONCE_LITE_TRUST}) refuse("there are no flags %u of loads", flags);
+    error = SCONCE_LITE_BAD_MODEL;
     check_processor();
     take_small_blocks();
     *out = new sconce_lite_model({static_cast<std::byte*>(const_cast<void*>(bytes)), size}, flags);
@@ -378,29 +368,31 @@ const char* sconce_lite_method_signature(const sconce_lite_model* model, size_t 
   return method < sconce_lite_method_count(model) ? model->model.methods[method].signature.c_str() : nullptr;
 }
 size_t sconce_lite_find_method(const sconce_lite_model* model, const char* name) {
-  for (size_t i = 0; name && i < sconce_lite_method_count(model); ++i) {
-    if (model->model.methods[i].name == name) return i;
+  if (!name) return SIZE_MAX;
+  const std::string_view wanted = name;
+  for (size_t i = 0; i < sconce_lite_method_count(model); ++i) {
+    if (model->model.methods[i].name == wanted) return i;
   }
   return SIZE_MAX;
 }
 
 sconce_lite_status sconce_lite_run(sconce_lite_model* model, size_t method, const sconce_lite_value* arguments,
                                    size_t count, const sconce_lite_value** result) {
-  return guarded(false, [&] {
+  return guarded([&](sconce_lite_status& error) {
     need(model, "model");
     need(result, "result");
-    if (method >= model->model.methods.size()) invalid("the model has no method %zu", method);
+    if (method >= model->model.methods.size()) refuse("the model has no method %zu", method);
     if (count > 0) need(arguments, "arguments");
     const RunBlocks blocks;
-    std::vector<Value> args(count + 1);
-    for (size_t i = 0; i < count; ++i) args[i + 1] = value_from(arguments[i], 0);
-    ResultWriter(*model).write(model->model.run(model->model.methods[method], args));
+    Value args = items_from(arguments, count, 1, 0);
+    error = SCONCE_LITE_ERROR;
+    ResultWriter(*model).write(model->model.run(model->model.methods[method], args.to_tuple().items));
     *result = model->result.get();
   });
 }
 
 sconce_lite_status sconce_lite_limit(sconce_lite_model* model, uint64_t steps, uint64_t bytes) {
-  return guarded(false, [&] {
+  return guarded([&](sconce_lite_status&) {
     need(model, "model");
     model->model.steps = steps;
     model->model.bytes = bytes;

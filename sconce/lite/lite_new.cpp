@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
 
 #include "sconce/lite/host.h"
@@ -208,10 +209,8 @@ void give_aligned(void* block) noexcept {
   if (block) give(static_cast<void**>(block)[-1]);
 }
 
-void* or_throw(void* block) {
-  if (!block) throw std::bad_alloc();
-  return block;
-}
+// Standard allocators throw std::bad_alloc out of libstdc++, where its tables are.
+void* or_throw(void* block) { return block ? block : std::allocator<char>().allocate(SIZE_MAX); }
 
 }  // namespace
 #endif
