@@ -1,7 +1,7 @@
 #include "sconce/base/raw_items.h"
 
 #include <cstring>
-#include <stdexcept>
+#include <vector>
 
 namespace sconce {
 namespace {
@@ -11,7 +11,7 @@ constexpr size_t kLargest = 16;  // of items that are moved behind others
 }  // namespace
 
 void RawItems::move_to(size_t count, size_t item_size) {
-  if (count > PTRDIFF_MAX / item_size) throw std::length_error("vector::reserve");
+  if (count > PTRDIFF_MAX / item_size) std::vector<char>().reserve(SIZE_MAX);  // throws as vectors do
   void* wider = ::operator new(count * item_size);
   if (size != 0) std::memcpy(wider, data, size * item_size);
   ::operator delete(data);

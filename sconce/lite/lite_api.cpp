@@ -42,11 +42,10 @@ struct LastError {
   char message[4096];
   char exception[128];
 };
-thread_local constinit LastError* last_error = nullptr;
-thread_local constinit ThreadExit last_error_exit{[]() noexcept {
-  std::free(last_error);
-  last_error = nullptr;
-}};
+struct {
+  LastError* text;
+  ThreadExit exit;
+} thread_local constinit last_error{nullptr, {[]() noexcept { std::free(std::exchange(last_error.text, nullptr)); }}};
 // The text's end where there is no room for all of it: there stands the reason. Returns the place of the 0 behind it.
 char* keep(char* to, size_t room, std::string_view text) noexcept {
   if (text.size() >= room) {
@@ -68,14 +67,15 @@ constexpr size_t kAdvice = 512;  // room for advice, with all dtypes that there 
 sconce_lite_status failed(sconce_lite_status status, std::string_view message,
                           const char* const (&advice)[3] = {"", "", ""}, const char* module = "",
                           const char* exception = "") noexcept {
-  if (!last_error) {
-    last_error = static_cast<LastError*>(std::malloc(sizeof(LastError)));
-    if (!last_error) return status;
-    try_at_thread_exit(last_error_exit);
+  LastError*& last = last_error.text;
+  if (!last) {
+    last = static_cast<LastError*>(std::malloc(sizeof(LastError)));
+    if (!last) return status;
+    try_at_thread_exit(last_error.exit);
   }
-  char* const end = keep(last_error->message, sizeof last_error->message - kAdvice, message);
+  char* const end = keep(last->message, sizeof last->message - kAdvice, message);
   std::snprintf(end, kAdvice, "%s%s%s", advice[0], advice[1], advice[2]);
-  std::snprintf(last_error->exception, sizeof last_error->exception, "%s%s", module, exception);
+  std::snprintf(last->exception, sizeof last->exception, "%s%s", module, exception);
   return status;
 }
 
@@ -121,6 +121,8 @@ sconce_lite_status guarded(FunctionRef<void(sconce_lite_status& error)> body) no
     return failed(SCONCE_LITE_OUT_OF_MEMORY, "out of memory");
   } catch (const std::exception& e) {
     return failed(SCONCE_LITE_INTERNAL_ERROR, e.what());
+  } catch (...) {
+    return failed(SCONCE_LITE_INTERNAL_ERROR, "an exception of the program");
   }
 }
 
@@ -334,8 +336,8 @@ void check_processor() {
 using namespace sconce;
 using namespace sconce::lite;
 
-const char* sconce_lite_last_error(void) { return last_error ? last_error->message : ""; }
-const char* sconce_lite_last_exception(void) { return last_error ? last_error->exception : ""; }
+const char* sconce_lite_last_error(void) { return last_error.text ? last_error.text->message : ""; }
+const char* sconce_lite_last_exception(void) { return last_error.text ? last_error.text->exception : ""; }
 
 sconce_lite_status sconce_lite_start(const sconce_lite_host* host) {
   return guarded([&](sconce_lite_status&) {

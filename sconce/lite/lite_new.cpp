@@ -17,9 +17,9 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <new>
 
+#include "sconce/base/out_of_memory.h"
 #include "sconce/lite/host.h"
 #include "sconce/tensor/memory/allocator.h"
 
@@ -209,8 +209,10 @@ void give_aligned(void* block) noexcept {
   if (block) give(static_cast<void**>(block)[-1]);
 }
 
-// Standard allocators throw std::bad_alloc out of libstdc++, where its tables are.
-void* or_throw(void* block) { return block ? block : std::allocator<char>().allocate(SIZE_MAX); }
+void* or_throw(void* block) {
+  if (!block) fail_out_of_memory();
+  return block;
+}
 
 }  // namespace
 #endif

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sconce/base/error.h"
+#include "sconce/base/out_of_memory.h"
 
 namespace sconce {
 namespace {
@@ -201,8 +202,7 @@ Wrong read_record(const FileBytes& file, uint64_t& at, uint64_t directory, Recor
   text_at(file, at, entry.comment_length);
   at += entry.comment_length;
   if (const Wrong wrong = read_wide(extra, record)) return wrong;
-  if (entry.name_length > kMaxRecordName || !is_safe_record_name(record.name))
-    return "{}: a record has the name '{}'";
+  if (entry.name_length > kMaxRecordName || !is_safe_record_name(record.name)) return "{}: a record has the name '{}'";
   if (entry.flags & kEncrypted) return "{}: record '{}' is encrypted";
   if (entry.method != kStored && !record.deflated)
     refuse(file, "{}: record '{}' is compressed by method {}; known are 0 and 8", record, entry.method);
@@ -227,8 +227,7 @@ Wrong read_record(const FileBytes& file, uint64_t& at, uint64_t directory, Recor
     inside = record.end <= directory;
   }
   if (!inside) return "{}: record '{}' lies outside of the file";
-  if (!record.deflated)
-    return record.size == record.stored_size ? nullptr : "{}: record '{}' has two sizes";
+  if (!record.deflated) return record.size == record.stored_size ? nullptr : "{}: record '{}' has two sizes";
   if (record.size > kMaxInflatedBytes || record.size / kMaxInflation > record.stored_size)
     return "{}: record '{}' claims to inflate to {} bytes";
   return nullptr;
@@ -352,7 +351,7 @@ std::string ZipReader::read(const Record& record) const {
       result = inflate(&stream, Z_FINISH);
       inflateEnd(&stream);
     }
-    if (result == Z_MEM_ERROR) throw std::bad_alloc();
+    if (result == Z_MEM_ERROR) fail_out_of_memory();
     if (result != Z_STREAM_END || stream.avail_out != 0 || stream.avail_in != 0)
       refuse(*file_, "{}: record '{}' is broken: it does not inflate to {} bytes", record, record.size);
   }
