@@ -71,9 +71,9 @@ class ArchiveContext final : public PickleSource {
 
   // A class is what its first object shows; the others must be the same.
   Value object_of(TypePtr type, const Dict& state) {
-    std::vector<ClassInfo::Attribute>& attributes = type->class_info()->attributes;
-    const bool is_first = !std::exchange(type->class_info()->is_module, true);  // which marks those that are known
-    if (is_first) attributes = std::vector<ClassInfo::Attribute>(state.size());
+    std::vector<ClassLayout::Attribute>& attributes = type->class_layout()->attributes;
+    const bool is_first = !std::exchange(type->class_layout()->is_module, true);  // which marks those that are known
+    if (is_first) attributes = std::vector<ClassLayout::Attribute>(state.size());
     bool same = state.size() == attributes.size();
     std::vector<Value> values(state.size());
     size_t at = 0;
@@ -93,7 +93,7 @@ class ArchiveContext final : public PickleSource {
   }
   // By __setstate__ of the archive, or of a class of C++.
   Value restored(TypePtr type, Value state, StackMethod* set_state) {
-    restored_slots_ += type->class_info()->attributes.size() + 1;
+    restored_slots_ += type->class_layout()->attributes.size() + 1;
     if (restored_slots_ > kMaxRestoredSlots)
       refuse("%s: __setstate__ makes more than %zu attributes", file_.c_str(), kMaxRestoredSlots);
     Value args[] = {make_ref<Object>(type), std::move(state)};
@@ -116,17 +116,17 @@ class ArchiveContext final : public PickleSource {
 // The slots that __setstate__ sets, for classes of which no object shows their attributes.
 void define_slots(const StackProgram& program) {
   for (const StackMethod& m : program.methods) {
-    if (m.short_name() != "__setstate__"sv || !m.self->class_info()->attributes.empty()) continue;
+    if (m.short_name() != "__setstate__"sv || !m.self->class_layout()->attributes.empty()) continue;
     int32_t last = -1;
     for (const Instruction& i : m.code) {
       if (i.op == Opcode::set_attr) last = std::max(last, i.x);
     }
-    std::vector<ClassInfo::Attribute> attributes(static_cast<size_t>(last + 1));
+    std::vector<ClassLayout::Attribute> attributes(static_cast<size_t>(last + 1));
     for (size_t i = 0; i < attributes.size(); ++i) {
       attributes[i].name = std::to_string(i);
       attributes[i].type = any_type();
     }
-    m.self->class_info()->attributes = std::move(attributes);
+    m.self->class_layout()->attributes = std::move(attributes);
   }
 }
 

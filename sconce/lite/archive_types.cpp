@@ -141,7 +141,7 @@ class TypeReader {
       field.assign(text_.data() + name[0], static_cast<size_t>(name[1]));
       name += 2;
     }
-    const TypePtr type = named_tuple_type(word, parts, fields);
+    const TypePtr type = named_tuple_type(word, parts, std::move(fields));
     types_.add(type);
     return type;
   }

@@ -51,7 +51,7 @@ bool is_exception_class(const Value& v) {
 
 Value& slot_of(const Value& v, int32_t index) {
   Object& object = v.to_object();
-  const size_t count = object.type()->class_info()->attributes.size();
+  const size_t count = object.type()->class_layout()->attributes.size();
   if (static_cast<size_t>(index) >= count)
     refuse_as(ErrorKind::index, "an object of class '%s' has %zu attributes, none at %d", object.type()->name().c_str(),
               count, index);

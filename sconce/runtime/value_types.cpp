@@ -6,14 +6,6 @@
 namespace sconce::runtime {
 namespace {
 
-bool implements(TypePtr type, const InterfaceInfo& interface) {
-  const ClassInfo* info = type->class_info();
-  for (const auto& [name, schema] : interface.methods) {
-    if (!info->find_method(name)) return false;
-  }
-  return true;
-}
-
 Value nested_list(const Tensor& t, TypePtr type, int64_t offset, size_t dim) {
   if (!type->is(TypeKind::list)) return item_of(make_view(t, {}, {}, offset));
   Value made = new_list(type->element());
@@ -50,7 +42,7 @@ bool is_instance(const Value& v, TypePtr type) {
       return true;
     }
     case TypeKind::interface:
-      return v.is_object() && implements(v.to_object().type(), *type->interface_info());
+      return v.is_object() && type->interface_info()->has_methods(v.to_object().type());
     case TypeKind::future:
     case TypeKind::await:
       return v.tag() == Tag::future && is_subtype(v.to_future().element_type(), type->element());

@@ -12,7 +12,7 @@ auto find_named(Pairs& pairs, std::string_view name) {
 
 }  // namespace
 
-int ClassInfo::find(std::string_view name) const {
+int ClassLayout::find(std::string_view name) const {
   for (size_t i = 0; i < attributes.size(); ++i) {
     if (attributes[i].name == name) return static_cast<int>(i);
   }

@@ -17,13 +17,22 @@ namespace ir {
 class Function;
 }
 
-struct SCONCE_API ClassInfo {
+// What an object has; submodules are attributes too.
+struct SCONCE_API ClassLayout {
   enum class AttributeKind : uint8_t { plain, parameter, buffer };
   struct Attribute {
     std::string name;
     TypePtr type;
     AttributeKind kind = AttributeKind::plain;
   };
+
+  std::vector<Attribute> attributes;  // in slot order
+  bool is_module = false;
+
+  int find(std::string_view name) const;  // slot of an attribute, or -1
+};
+
+struct SCONCE_API ClassInfo : ClassLayout {
   struct Property {
     std::string name;
     ir::Function* getter = nullptr;
@@ -32,7 +41,6 @@ struct SCONCE_API ClassInfo {
   // Modules that are containers: the compiler unrolls loops over them, indexes them by literals.
   enum class Container : uint8_t { none, sequential, module_list, module_dict, parameter_list, parameter_dict };
 
-  std::vector<Attribute> attributes;                           // in slot order; submodules are attributes too
   std::vector<std::pair<std::string, Value>> constants;        // known while compiling: Final, __constants__
   std::vector<std::pair<std::string, ir::Function*>> methods;  // owned by their unit
   std::vector<std::pair<std::string, ir::Function*>> statics;  // @staticmethod
@@ -43,9 +51,7 @@ struct SCONCE_API ClassInfo {
   // Names that exist but cannot be used, with the reason ("failed attributes").
   std::vector<std::pair<std::string, std::string>> unusable;
   Container container = Container::none;
-  bool is_module = false;
 
-  int find(std::string_view name) const;                       // slot of an attribute, or -1
   const Value* find_constant(std::string_view name) const;     // null when there is none
   ir::Function* find_method(std::string_view name) const;      // null when there is none
   const Property* find_property(std::string_view name) const;  // null when there is none
@@ -55,6 +61,7 @@ struct SCONCE_API InterfaceInfo {
   std::vector<std::pair<std::string, std::shared_ptr<const Schema>>> methods;  // schemas with `self`
   bool is_module = false;
   const Schema* find(std::string_view name) const;  // null when there is none
+  bool has_methods(TypePtr type) const;             // Does the class have all of them, by name?
 };
 
 struct SCONCE_API EnumInfo {

@@ -11,48 +11,14 @@ namespace {
 constexpr size_t kNowhere = ~size_t{0};
 constexpr size_t kLinear = 8;  // up to here a scan over the entries is faster than an index
 
-// Keys are equal by value, tensors among them by identity.
-bool equal_keys(const Value& a, const Value& b) {
-  if (a.is_same(b)) return true;
-  if (a.is_tensor() || b.is_tensor()) return false;
-  if (a.is_tuple() && b.is_tuple()) {
-    const std::vector<Value>&x = a.to_tuple().items, &y = b.to_tuple().items;
-    if (x.size() != y.size()) return false;
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (!equal_keys(x[i], y[i])) return false;
-    }
-    return true;
-  }
-  return a.equals(b);
-}
-
 // For values that are strings.
 const std::string& text_of(const Value& v) { return static_cast<const StringBox*>(v.counted())->text; }
 
-// Eight bytes at a time; the last ones overlap those before.
-size_t hash_text(const std::string& text) {
-  const auto word = [&](size_t at, size_t bytes) {
-    uint64_t w = 0;
-    bytes == 8 ? std::memcpy(&w, text.data() + at, 8) : std::memcpy(&w, text.data() + at, 4);
-    return w;
-  };
-  const size_t n = text.size();
-  size_t h = n * 0xff51afd7ed558ccd;
-  if (n >= 8) {
-    for (size_t at = 0; at + 8 < n; at += 8) h = mix_hash(h ^ word(at, 8));
-    return mix_hash(h ^ word(n - 8, 8));
-  }
-  if (n >= 4) return mix_hash(h ^ (word(0, 4) | word(n - 4, 4) << 32));
-  uint64_t w = 0;
-  for (const char c : text) w = w << 8 | static_cast<unsigned char>(c);
-  return mix_hash(h ^ w);
-}
-
-// Value::hash, the commonest keys without a call; strings have a quicker one of their own here.
+// The commonest keys without a call.
 SCONCE_INLINE size_t hash_of(const Value& key) {
   if (key.is_int()) return mix_hash(key.bits());
   if (key.is_string()) return hash_text(text_of(key));
-  return key.hash();
+  return key.key_hash();
 }
 
 // The number of the entry, or kNowhere. Not a member: members of an exported class are not inlined into each other.
@@ -66,7 +32,7 @@ SCONCE_INLINE size_t locate_in(const Entries& entries, ItemsOf<uint32_t> index, 
     if (tag == Tag::string && e.key.tag() == Tag::string) {
       return e.key.bits() == key.bits() || text_of(e.key) == text_of(key);
     }
-    return equal_keys(e.key, key);
+    return e.key.is_same_key(key);
   };
   if (index.empty()) {
     for (size_t i = 0; i < entries.size(); ++i) {

@@ -81,6 +81,7 @@ using TypePtr = const Type*;
 using TypeList = SmallVector<TypePtr, 2>;
 
 // The members of a class, interface or enum: class_info.h.
+struct ClassLayout;
 struct ClassInfo;
 struct InterfaceInfo;
 struct EnumInfo;
@@ -100,7 +101,9 @@ class SCONCE_API Type {
   const std::string& name() const { return name_; }
   // Field names of a named tuple; otherwise empty.
   const std::vector<std::string>& fields() const { return fields_; }
-  // The class's attributes and methods; null unless kind is class_. Likewise of an interface and an enum.
+  // The class's attributes and methods; null unless kind is class_. Likewise of an interface and an enum. Lite libraries
+  // know the layout of classes alone.
+  ClassLayout* class_layout() const { return class_layout_; }
   ClassInfo* class_info() const { return class_info_; }
   InterfaceInfo* interface_info() const { return interface_info_; }
   EnumInfo* enum_info() const { return enum_info_; }
@@ -109,8 +112,9 @@ class SCONCE_API Type {
   // Does it end with a program (Note [Lifetime of types])?
   bool is_bound() const { return bound_; }
 
-  std::string to_string() const;   // as IR text
-  std::string annotation() const;  // as Python source
+  std::string to_string() const;                       // as IR text
+  std::string annotation() const;                      // as Python source
+  void print(std::string& out, bool as_python) const;  // either, behind what is there
 
   Type(const Type&) = delete;
   Type& operator=(const Type&) = delete;
@@ -120,14 +124,14 @@ class SCONCE_API Type {
   // What a type is made of, and an interned one found by.
   struct Parts {
     TypeKind kind;
-    ListRef<TypePtr> contained;
-    std::string_view name;
-    ListRef<std::string> fields;
+    ListRef<TypePtr> contained = {};
+    std::string_view name = {};
+    std::vector<std::string>* fields = nullptr;  // null: none; a new type takes them
   };
-  Type() = default;
   explicit Type(const Parts& parts);
 
   // Members of the types derived from this one, which the linker leaves out where nobody makes such types.
+  ClassLayout* class_layout_ = nullptr;
   ClassInfo* class_info_ = nullptr;
   InterfaceInfo* interface_info_ = nullptr;
   EnumInfo* enum_info_ = nullptr;
@@ -137,21 +141,23 @@ class SCONCE_API Type {
   friend class TypeTable;
   friend class TypeScope;
   friend class TypeRef;
-  void print(std::string& out, bool as_python) const;
   void retain_scopes() const noexcept;
   void release_scopes() const noexcept;
 
-  TypeKind kind_ = TypeKind::any;
+  const TypeKind kind_;
   bool bound_ = false;
-  TypeList contained_;
+  const TypeList contained_;
   std::string name_;
   std::vector<std::string> fields_;
   // List[this] and Optional[this], once they were asked for.
   mutable std::atomic<TypePtr> list_{nullptr};
   mutable std::atomic<TypePtr> optional_{nullptr};
-  SmallVector<TypeScope*, 1> scopes_;  // of a bound type: those of the classes in it
-  Type* next_ = nullptr;               // in the list of whoever owns it
-  int64_t hash_ = 0;                   // of an interned type
+  // For the table of types.
+  TypeScope* scope_ = nullptr;  // whose class it is
+  TypeList classes_;            // of a bound type: one in it of each scope
+  Type* next_ = nullptr;        // in a list of those that may end
+  Type* below_[2] = {};         // of an interned type, as its hash
+  uint64_t hash_ = 0;
 };
 
 // A type that lives as long as its holder: what values have. For types that live forever it does nothing.
@@ -180,7 +186,7 @@ class TypeRef {
 // Owns the types of a program. Counted: the last owner deletes them.
 class SCONCE_API TypeScope {
  public:
-  TypeScope();
+  TypeScope() = default;
   TypeScope(const TypeScope&) = delete;
   // Takes a type of make_class_type, make_interface_type or make_enum_type over, before anyone uses it. Types that have
   // an owner, and those that live forever, stay as they are.
@@ -196,7 +202,7 @@ class SCONCE_API TypeScope {
   friend SCONCE_API void destroy(TypeScope* scope) noexcept;
   ~TypeScope();
   Type* types_ = nullptr;
-  SmallVector<int64_t, 8> hashes_;  // of the interned types that contain one of types_
+  size_t interned_ = 0;  // types that contain one of types_
 };
 
 SCONCE_API void destroy(TypeScope* scope) noexcept;
@@ -233,7 +239,7 @@ SCONCE_API TypePtr await_type(TypePtr element);
 SCONCE_API TypePtr union_type(ListRef<TypePtr> members);
 SCONCE_API TypePtr variable_type(std::string_view name);  // `t` in aten::append.t
 // Equal name, elements and fields are the same type. Throws Error when there are not as many fields as elements.
-SCONCE_API TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields);
+SCONCE_API TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, std::vector<std::string> fields);
 SCONCE_API TypePtr function_type(std::string_view name);
 
 // Classes, interfaces and enums of a program are nominal: each call makes a new type, which is equal to itself alone.

@@ -1,10 +1,10 @@
 #include "sconce/types/value.h"
 
 #include "sconce/types/class_info.h"
+
+#include "sconce/base/texts.h"
 #include "sconce/types/hash.h"
 #include "sconce/types/identity.h"
-
-#include <functional>
 
 namespace sconce {
 namespace {
@@ -38,10 +38,21 @@ bool equal_numbers(int64_t a, double b) { return is_whole(b) && static_cast<int6
 bool equal_numbers(const Value& a, const Value& b) {
   if (a.is_complex() || b.is_complex()) return a.to_complex() == b.to_complex();
   if (a.is_double() && b.is_double()) return a.to_double() == b.to_double();
-  const auto whole = [](const Value& v) { return v.is_bool() ? int64_t{v.to_bool()} : v.to_int(); };
-  if (a.is_double()) return equal_numbers(whole(b), a.to_double());
-  if (b.is_double()) return equal_numbers(whole(a), b.to_double());
-  return whole(a) == whole(b);
+  // The bits of an int or bool are its value.
+  if (a.is_double()) return equal_numbers(static_cast<int64_t>(b.bits()), a.to_double());
+  if (b.is_double()) return equal_numbers(static_cast<int64_t>(a.bits()), b.to_double());
+  return a.bits() == b.bits();
+}
+
+// Of values that are neither tensors nor containers; those are equal when they are the same.
+bool equal_atoms(const Value& a, const Value& b) {
+  if (a.is_number() && b.is_number()) return equal_numbers(a, b);
+  if (a.tag() != b.tag()) return false;
+  if (a.bits() == b.bits()) return true;
+  if (a.is_string()) return a.to_string_ref() == b.to_string_ref();
+  if (a.tag() != Tag::enum_) return false;
+  const EnumValue &x = a.to_enum(), &y = b.to_enum();
+  return x.type == y.type && x.name == y.name;
 }
 
 // `bool(a == b)` where one of them is a tensor.
@@ -86,21 +97,56 @@ bool equal_tuples(const Tuple& a, const Tuple& b) {
   return true;
 }
 
-size_t hash_text(const std::string& text) { return std::hash<std::string>()(text); }
-
 size_t hash_double(double v) {
   if (is_whole(v)) return mix_hash(static_cast<size_t>(static_cast<int64_t>(v)));
   return mix_hash(std::bit_cast<uint64_t>(v));
 }
 
+size_t hash_of(const Value& v, size_t (*hash_address)(const void*)) {
+  switch (v.tag()) {
+    case Tag::none:
+      return mix_hash(1);
+    case Tag::boolean:
+    case Tag::integer:
+      return mix_hash(v.bits());
+    case Tag::real:
+      return hash_double(v.to_double());
+    case Tag::complex: {
+      const std::complex<double> c = v.to_complex();
+      return c.imag() == 0 ? hash_double(c.real()) : hash_double(c.real()) + 1000003 * hash_double(c.imag());
+    }
+    case Tag::device:
+      return mix_hash(v.bits() + 0x5000);
+    case Tag::string:
+      return hash_text(v.to_string_ref());
+    case Tag::enum_:
+      return hash_text(v.to_enum().name) ^ mix_hash(hash_text(v.to_enum().type->name()));
+    case Tag::tuple: {
+      size_t h = 0x345678;
+      for (const Value& item : v.to_tuple().items) h = mix_hash(h ^ hash_of(item, hash_address)) + 97531;
+      return h;
+    }
+    case Tag::list:
+    case Tag::dict:
+      fail_as(ErrorKind::type, "unhashable type: '{}'", tag_name(v.tag()));
+    default:
+      return hash_address(v.counted());  // tensors and objects are compared by identity
+  }
+}
+
+constexpr size_t kPlainTags = 5;  // before Tag::tensor
+size_t number_of(Tag tag) {
+  const auto n = static_cast<size_t>(tag), counted = static_cast<size_t>(Tag::tensor);
+  return n < counted ? n : n - counted + kPlainTags;
+}
+
 }  // namespace
 
 std::string_view tag_name(Tag tag) {
-  static constexpr char kPlain[][7] = {"None", "bool", "int", "float", "Device"};
-  static constexpr char kCounted[][10] = {"Tensor", "str",  "complex", "list",      "dict",   "tuple",
-                                          "object", "enum", "Future",  "Generator", "Capsule"};
-  if (tag < Tag::tensor) return kPlain[static_cast<size_t>(tag)];
-  return kCounted[static_cast<size_t>(tag) - static_cast<size_t>(Tag::tensor)];
+  static constexpr char kNames[] =
+      "None\0bool\0int\0float\0Device\0Tensor\0str\0complex\0list\0dict\0tuple\0object\0enum\0Future\0Generator\0Capsul"
+      "e";
+  return nth_text(kNames, number_of(tag));
 }
 
 Value::Value(Device v)
@@ -202,37 +248,7 @@ Capsule& Value::to_capsule() const {
 }
 
 TypePtr Value::type() const {
-  TypeKind kind = TypeKind::none;
   switch (tag_) {
-    case Tag::none:
-      break;
-    case Tag::boolean:
-      kind = TypeKind::bool_;
-      break;
-    case Tag::integer:
-      kind = TypeKind::int_;
-      break;
-    case Tag::real:
-      kind = TypeKind::float_;
-      break;
-    case Tag::device:
-      kind = TypeKind::device;
-      break;
-    case Tag::tensor:
-      kind = TypeKind::tensor;
-      break;
-    case Tag::string:
-      kind = TypeKind::string;
-      break;
-    case Tag::complex:
-      kind = TypeKind::complex;
-      break;
-    case Tag::generator:
-      kind = TypeKind::generator;
-      break;
-    case Tag::capsule:
-      kind = TypeKind::capsule;
-      break;
     case Tag::list:
       return list_type(to_list().element_type());
     case Tag::dict:
@@ -250,8 +266,13 @@ TypePtr Value::type() const {
       return to_enum().type;
     case Tag::future:
       return future_type(to_future().element_type());
+    default: {
+      using enum TypeKind;
+      static constexpr TypeKind kKinds[] = {none, bool_, int_, float_, device, tensor, string,    complex,
+                                            any,  any,   any,  any,    any,    any,    generator, capsule};
+      return simple_type(kKinds[number_of(tag_)]);
+    }
   }
-  return simple_type(kind);
 }
 
 bool Value::is_same(const Value& other) const {
@@ -262,85 +283,62 @@ bool Value::is_same(const Value& other) const {
 
 bool Value::equals(const Value& other) const {
   if (is_tensor() || other.is_tensor()) return equal_tensors(*this, other);
-  if (is_number() && other.is_number()) return equal_numbers(*this, other);
-  if (tag_ != other.tag_) return false;
-  if (bits_ == other.bits_) return true;
-  switch (tag_) {
-    case Tag::string:
-      return to_string_ref() == other.to_string_ref();
-    case Tag::list:
-      return equal_lists(to_list(), other.to_list());
-    case Tag::dict:
-      return equal_dicts(to_dict(), other.to_dict());
-    case Tag::tuple:
-      return equal_tuples(to_tuple(), other.to_tuple());
-    case Tag::enum_:
-      return to_enum().type == other.to_enum().type && to_enum().name == other.to_enum().name;
-    default:
-      return false;
+  if (tag_ != other.tag_ || bits_ == other.bits_) return equal_atoms(*this, other);
+  if (is_list()) return equal_lists(to_list(), other.to_list());
+  if (is_dict()) return equal_dicts(to_dict(), other.to_dict());
+  if (is_tuple()) return equal_tuples(to_tuple(), other.to_tuple());
+  return equal_atoms(*this, other);
+}
+
+bool Value::is_same_key(const Value& other) const {
+  if (tag_ == other.tag_ && bits_ == other.bits_) return true;
+  if (!is_tuple() || !other.is_tuple()) return equal_atoms(*this, other);
+  const std::vector<Value>&x = to_tuple().items, &y = other.to_tuple().items;
+  if (x.size() != y.size()) return false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!x[i].is_same_key(y[i])) return false;
   }
+  return true;
 }
 
 size_t Value::hash() const {
-  switch (tag_) {
-    case Tag::none:
-      return mix_hash(1);
-    case Tag::boolean:
-    case Tag::integer:
-      return mix_hash(bits_);
-    case Tag::real:
-      return hash_double(to_double());
-    case Tag::complex: {
-      const std::complex<double> v = to_complex();
-      return v.imag() == 0 ? hash_double(v.real()) : hash_double(v.real()) + 1000003 * hash_double(v.imag());
-    }
-    case Tag::device:
-      return mix_hash(bits_ + 0x5000);
-    case Tag::string:
-      return hash_text(to_string_ref());
-    case Tag::enum_:
-      return hash_text(to_enum().name) ^ mix_hash(hash_text(to_enum().type->name()));
-    case Tag::tuple: {
-      size_t h = 0x345678;
-      for (const Value& item : to_tuple().items) h = mix_hash(h ^ item.hash()) + 97531;
-      return h;
-    }
-    case Tag::list:
-      fail_as(ErrorKind::type, "unhashable type: 'list'");
-    case Tag::dict:
-      fail_as(ErrorKind::type, "unhashable type: 'dict'");
-    default:
-      return identity_of(reinterpret_cast<const void*>(bits_));  // tensors and objects are compared by identity
-  }
+  return hash_of(*this, [](const void* p) { return static_cast<size_t>(identity_of(p)); });
+}
+size_t Value::key_hash() const {
+  return hash_of(*this, [](const void* p) { return mix_hash(reinterpret_cast<uintptr_t>(p)); });
 }
 
-static size_t count_slots(TypePtr type) {
+Object::Object(TypePtr type) : type_(type) {
   SCONCE_CHECK_AS(type, type && type->is(TypeKind::class_), "an object needs a class, got {}",
                   type ? type->to_string() : std::string("null"));
-  return type->class_info()->attributes.size();
+  grow(type->class_layout()->attributes.size());
+}
+Object::~Object() { std::destroy_n(slots(), slots_.size); }
+
+void Object::grow(size_t count) {
+  slots_.reserve(count, sizeof(Value));
+  for (; slots_.size < count; ++slots_.size) new (slots() + slots_.size) Value();
 }
 
-Object::Object(TypePtr type) : type_(type), slots_(count_slots(type)) {}
-
 void Object::set_slot(size_t i, Value v) {
-  if (i >= slots_.size()) {
+  if (i >= slots_.size) {
     // The class may have got attributes after this object was made.
-    const size_t count = type_->class_info()->attributes.size();
+    const size_t count = type_->class_layout()->attributes.size();
     SCONCE_CHECK_AS(index, i < count, "{} has {} attributes, there is none at {}", type_->to_string(), count, i);
-    slots_.resize(count);
+    grow(count);
   }
-  slots_[i] = std::move(v);
+  slots()[i] = std::move(v);
 }
 
 const Value& Object::attr(std::string_view name) const {
-  const int slot = type_->class_info()->find(name);
-  SCONCE_CHECK(slot >= 0 && static_cast<size_t>(slot) < slots_.size(), "{} has no attribute '{}'", type_->to_string(),
+  const int slot = type_->class_layout()->find(name);
+  SCONCE_CHECK(slot >= 0 && static_cast<size_t>(slot) < slots_.size, "{} has no attribute '{}'", type_->to_string(),
                name);
-  return slots_[slot];
+  return values()[slot];
 }
 
 void Object::set_attr(std::string_view name, Value v) {
-  const int slot = type_->class_info()->find(name);
+  const int slot = type_->class_layout()->find(name);
   SCONCE_CHECK(slot >= 0, "{} has no attribute '{}'", type_->to_string(), name);
   set_slot(slot, std::move(v));
 }

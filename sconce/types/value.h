@@ -201,6 +201,9 @@ class Value {
   SCONCE_API bool equals(const Value& other) const;
   // Python's hash rules for dict keys: int, float, bool, str, tensor (identity), device, enum, tuples of these.
   SCONCE_API size_t hash() const;
+  // Of keys of a dict: a hash that nobody is shown; equality by value, of tensors and objects by identity.
+  SCONCE_API size_t key_hash() const;
+  SCONCE_API bool is_same_key(const Value& other) const;
 
   uint64_t bits() const { return bits_; }                                 // the payload
   Counted* counted() const { return reinterpret_cast<Counted*>(bits_); }  // for tags > tensor
@@ -348,6 +351,7 @@ class SCONCE_API Dict final : public Counted {
 class SCONCE_API Tuple final : public Counted {
  public:
   explicit Tuple(std::vector<Value> items, TypePtr named = nullptr) : items(std::move(items)), named_type(named) {}
+  Tuple(size_t count, TypePtr named) : items(count), named_type(named) {}  // of None
   std::vector<Value> items;  // immutable, except that a sole owner may move them out
   const TypeRef named_type;  // a named tuple's type, or null
 };
@@ -356,16 +360,19 @@ class SCONCE_API Tuple final : public Counted {
 class SCONCE_API Object final : public Counted {
  public:
   explicit Object(TypePtr type);
+  ~Object() override;
   TypePtr type() const { return type_; }
-  const Value& slot(size_t i) const { return slots_[i]; }
+  const Value& slot(size_t i) const { return values()[i]; }
   void set_slot(size_t i, Value v);
-  Value* slots() { return slots_.data(); }         // for the interpreter, which knows that they exist
+  Value* slots() { return values().data(); }       // for the interpreter, which knows that they exist
   const Value& attr(std::string_view name) const;  // throws Error naming class and attribute
   void set_attr(std::string_view name, Value v);
 
  private:
+  ItemsOf<Value> values() const { return const_cast<RawItems*>(&slots_); }
+  void grow(size_t count);
   TypeRef type_;
-  std::vector<Value> slots_;
+  RawItems slots_;
 };
 
 class SCONCE_API EnumValue final : public Counted {

@@ -125,7 +125,7 @@ std::vector<TypePtr> register_classes(std::vector<ClassDefinition> definitions) 
   decltype(table.by_name) all;
   for (ClassDefinition& definition : definitions) {
     auto made = std::make_unique<const CustomClass>(std::move(definition.made_));
-    made->type->class_info()->attributes = {{"capsule", simple_type(TypeKind::capsule)}};
+    made->type->class_layout()->attributes = {{"capsule", simple_type(TypeKind::capsule)}};
     if (define_class_methods) define_class_methods(*made);
     types.push_back(made->type);
     all.emplace(definition.qualified_name(), std::move(made));
