@@ -1,5 +1,6 @@
 #include "sconce/tensor/element.h"
 
+#include <cstring>
 #include <type_traits>
 
 #include "sconce/base/numbers.h"
@@ -40,18 +41,37 @@ void fail_not_implemented(DType t) {
 }
 
 Scalar load_scalar(const void* element, DType t) {
-  return visit_every_dtype(t, [&]<class T>() -> Scalar {
-    if constexpr (std::is_same_v<T, bool>) return Scalar(*static_cast<const uint8_t*>(element) != 0);  // any byte
-    const T v = *static_cast<const T*>(element);
-    if constexpr (std::is_same_v<T, uint64_t>) {
-      SCONCE_CHECK(v <= static_cast<uint64_t>(INT64_MAX), "value cannot be converted to type int64_t without overflow");
-      return Scalar(v);
-    } else if constexpr (std::is_class_v<T> && requires { to_float(v); }) {
-      return Scalar(to_float(v));
-    } else {
-      return Scalar(v);
-    }
-  });
+  const auto load = [&]<class T>() { return *static_cast<const T*>(element); };
+  switch (t) {
+    case DType::bool_:
+      return Scalar(load.operator()<uint8_t>() != 0);  // any byte
+    case DType::float16:
+      return Scalar(to_float(load.operator()<Half>()));
+    case DType::bfloat16:
+      return Scalar(to_float(load.operator()<BFloat16>()));
+    case DType::float8_e4m3fn:
+      return Scalar(to_float(load.operator()<Float8E4M3FN>()));
+    case DType::float8_e5m2:  // the upper byte of a half
+      return Scalar(to_float(Half{static_cast<uint16_t>(load.operator()<uint8_t>() << 8)}));
+    case DType::float32:
+      return Scalar(load.operator()<float>());
+    case DType::float64:
+      return Scalar(load.operator()<double>());
+    case DType::complex64:
+      return Scalar(load.operator()<std::complex<float>>());
+    case DType::complex128:
+      return Scalar(load.operator()<std::complex<double>>());
+    default:
+      break;
+  }
+  if (!is_integral(t) || is_quantized(t)) fail_not_implemented(t);
+  uint64_t bits = 0;
+  std::memcpy(&bits, element, item_size(t));
+  const auto unused = static_cast<int>(64 - 8 * item_size(t));
+  auto value = static_cast<int64_t>(bits << unused) >> unused;
+  if (is_unsigned(t)) value = static_cast<int64_t>(bits);
+  SCONCE_CHECK(t != DType::uint64 || value >= 0, "value cannot be converted to type int64_t without overflow");
+  return Scalar(value);
 }
 
 void store_scalar(void* element, DType t, const Scalar& value) {

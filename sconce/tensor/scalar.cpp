@@ -66,7 +66,8 @@ double Scalar::to_double() const {
       return real_;
     case Tag::complex:
       SCONCE_CHECK(complex_.imag() == 0,
-                   "value {} cannot be converted to a real number without losing its imaginary part", to_string());
+                   "value ({}{}{}j) cannot be converted to a real number without losing its imaginary part",
+                   complex_.real(), std::signbit(complex_.imag()) ? "" : "+", complex_.imag());
       return complex_.real();
   }
   fail("unknown scalar tag");

@@ -14,26 +14,15 @@ const Tensor& tensor_in(const Value& v, TypePtr element) {
 
 }  // namespace
 
-List::List(TypePtr element) : element_(element) {
-  TypePtr plain = plain_type(element);
-  if (plain->is(TypeKind::optional) && plain->element()->is(TypeKind::tensor)) plain = plain->element();
-  switch (plain->kind()) {
-    case TypeKind::int_:
-      store_ = Store::ints;
-      break;
-    case TypeKind::float_:
-      store_ = Store::doubles;
-      break;
-    case TypeKind::bool_:
-      store_ = Store::bools;
-      break;
-    case TypeKind::tensor:
-      store_ = Store::tensors;
-      break;
-    default:
-      store_ = Store::values;
-  }
+List::Store List::store_of(TypePtr element) {
+  const TypePtr plain = plain_type(element);
+  if (plain->is(TypeKind::int_)) return Store::ints;
+  if (plain->is(TypeKind::float_)) return Store::doubles;
+  if (plain->is(TypeKind::bool_)) return Store::bools;
+  return (plain->is(TypeKind::optional) ? plain->element() : plain)->is(TypeKind::tensor) ? Store::tensors
+                                                                                          : Store::values;
 }
+List::List(TypePtr element) : store_(store_of(element)), element_(element) {}
 
 List::~List() { clear(); }
 
@@ -147,7 +136,7 @@ Ref<List> List::copy() const {
 
 // Another list may pass for an empty one.
 void List::check_empty(const char* wanted) const {
-  SCONCE_CHECK_AS(type, empty(), "expected a list of {}, got {}[]", wanted, element_->to_string());
+  if (!empty()) wrong_type("a list of ", wanted, list_type(element_));
 }
 
 IntList List::ints() const {
@@ -169,7 +158,7 @@ TensorList List::tensors() const {
 }
 
 std::vector<Value> List::values() const {
-  std::vector<Value> out(size());
+  std::vector<Value> out = nones(size());
   for (size_t i = 0; i < out.size(); ++i) out[i] = boxed(i);
   return out;
 }

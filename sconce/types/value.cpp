@@ -103,35 +103,20 @@ size_t hash_double(double v) {
 }
 
 size_t hash_of(const Value& v, size_t (*hash_address)(const void*)) {
-  switch (v.tag()) {
-    case Tag::none:
-      return mix_hash(1);
-    case Tag::boolean:
-    case Tag::integer:
-      return mix_hash(v.bits());
-    case Tag::real:
-      return hash_double(v.to_double());
-    case Tag::complex: {
-      const std::complex<double> c = v.to_complex();
-      return c.imag() == 0 ? hash_double(c.real()) : hash_double(c.real()) + 1000003 * hash_double(c.imag());
-    }
-    case Tag::device:
-      return mix_hash(v.bits() + 0x5000);
-    case Tag::string:
-      return hash_text(v.to_string_ref());
-    case Tag::enum_:
-      return hash_text(v.to_enum().name) ^ mix_hash(hash_text(v.to_enum().type->name()));
-    case Tag::tuple: {
-      size_t h = 0x345678;
-      for (const Value& item : v.to_tuple().items) h = mix_hash(h ^ hash_of(item, hash_address)) + 97531;
-      return h;
-    }
-    case Tag::list:
-    case Tag::dict:
-      fail_as(ErrorKind::type, "unhashable type: '{}'", tag_name(v.tag()));
-    default:
-      return hash_address(v.counted());  // tensors and objects are compared by identity
+  if (v.is_double()) return hash_double(v.to_double());
+  if (v.tag() < Tag::tensor) return mix_hash(v.bits());
+  if (v.is_string()) return hash_text(v.to_string_ref());
+  if (v.is_complex()) {
+    const std::complex<double> c = v.to_complex();
+    const size_t real = hash_double(c.real());
+    return c.imag() == 0 ? real : real + 1000003 * hash_double(c.imag());
   }
+  if (v.tag() == Tag::enum_) return hash_text(v.to_enum().name) ^ mix_hash(hash_text(v.to_enum().type->name()));
+  if (v.is_list() || v.is_dict()) fail_as(ErrorKind::type, "unhashable type: '{}'", tag_name(v.tag()));
+  if (!v.is_tuple()) return hash_address(v.counted());  // tensors and objects are compared by identity
+  size_t h = 0x345678;
+  for (const Value& item : v.to_tuple().items) h = mix_hash(h ^ hash_of(item, hash_address)) + 97531;
+  return h;
 }
 
 constexpr size_t kPlainTags = 5;  // before Tag::tensor
@@ -173,11 +158,14 @@ Value::Value(TensorList v) : Value() {
   *this = Value(list_of(holes ? optional_type(tensor_type()) : tensor_type(), v));
 }
 
-static std::string type_text(const Value& v) { return v.is_none() ? "None" : v.type()->to_string(); }
-
-void Value::wrong_tag(Tag wanted) const {
-  fail_as(ErrorKind::type, "expected a value of type {}, got {}", tag_name(wanted), type_text(*this));
+void wrong_type(const char* wanted, const char* which, TypePtr given) {
+  fail_as(ErrorKind::type, "expected {}{}, got {}", wanted, which, given ? given->to_string() : "None");
 }
+
+// None has no type in messages.
+static TypePtr shown_type(const Value& v) { return v.is_none() ? nullptr : v.type(); }
+
+void Value::wrong_tag(Tag wanted) const { wrong_type("a value of type ", tag_name(wanted).data(), shown_type(*this)); }
 
 Device Value::to_device() const {
   if (tag_ != Tag::device) wrong_tag(Tag::device);
@@ -199,14 +187,15 @@ Scalar Value::other_to_scalar() const {
                       to_tensor().dim());
       return item_of(to_tensor());
     default:
-      fail_as(ErrorKind::type, "expected a number, got {}", type_text(*this));
+      wrong_type("a number", "", shown_type(*this));
   }
 }
 
 std::complex<double> Value::to_complex() const {
   if (tag_ == Tag::complex) return payload<ComplexBox>(*this).value;
+  if (tag_ == Tag::real) return to_double();
   if (!is_number()) wrong_tag(Tag::complex);
-  return to_scalar().to_complex();
+  return static_cast<double>(static_cast<int64_t>(bits_));
 }
 
 const std::string& Value::to_string_ref() const {
@@ -301,16 +290,18 @@ bool Value::is_same_key(const Value& other) const {
   return true;
 }
 
-size_t Value::hash() const {
-  return hash_of(*this, [](const void* p) { return static_cast<size_t>(identity_of(p)); });
-}
 size_t Value::key_hash() const {
   return hash_of(*this, [](const void* p) { return mix_hash(reinterpret_cast<uintptr_t>(p)); });
 }
+size_t Value::hash() const {
+  return hash_of(*this, [](const void* p) { return static_cast<size_t>(identity_of(p)); });
+}
+std::vector<Value> nones(size_t count) { return std::vector<Value>(count); }
+
+Tuple::Tuple(size_t count, TypePtr named) : items(nones(count)), named_type(named) {}
 
 Object::Object(TypePtr type) : type_(type) {
-  SCONCE_CHECK_AS(type, type && type->is(TypeKind::class_), "an object needs a class, got {}",
-                  type ? type->to_string() : std::string("null"));
+  if (!type || !type->is(TypeKind::class_)) wrong_type("a class for an object", "", type);
   grow(type->class_layout()->attributes.size());
 }
 Object::~Object() { std::destroy_n(slots(), slots_.size); }
@@ -324,7 +315,7 @@ void Object::set_slot(size_t i, Value v) {
   if (i >= slots_.size) {
     // The class may have got attributes after this object was made.
     const size_t count = type_->class_layout()->attributes.size();
-    SCONCE_CHECK_AS(index, i < count, "{} has {} attributes, there is none at {}", type_->to_string(), count, i);
+    SCONCE_CHECK_AS(index, i < count, "{} has {} attributes, there is none at {}", type_->name(), count, i);
     grow(count);
   }
   slots()[i] = std::move(v);

@@ -55,6 +55,8 @@ enum class Tag : uint32_t {
 };
 
 SCONCE_API std::string_view tag_name(Tag tag);
+// "expected a list of int, got str[]": throws Error (type). Null is None.
+[[noreturn]] SCONCE_API SCONCE_COLD void wrong_type(const char* wanted, const char* which, TypePtr given);
 
 // Python's repr of a float (1.0, 1e-05, nan, -inf) and of a string ('it', "it's").
 SCONCE_API std::string float_repr(double v);
@@ -250,6 +252,8 @@ class ComplexBox final : public Counted {
   const std::complex<double> value;
 };
 
+std::vector<Value> nones(size_t count);
+
 // A list, stored by element kind: `ints()` is the memory itself, to be passed to an operator as it is.
 class SCONCE_API List final : public Counted {
  public:
@@ -298,20 +302,22 @@ class SCONCE_API List final : public Counted {
   // Tensors and Values are handles, which move as their bytes do.
   static constexpr uint8_t kItemSizes[] = {sizeof(int64_t), sizeof(double), sizeof(uint8_t), sizeof(Tensor),
                                            sizeof(Value)};
+  static Store store_of(TypePtr element);
   size_t item_size() const { return kItemSizes[static_cast<size_t>(store_)]; }
   inline Value boxed(size_t i) const;
   inline void make_item(size_t i, Value&& v);
   void end_items(void* from, size_t count) const;
   void check(size_t i) const;
   SCONCE_COLD void check_empty(const char* wanted) const;
+  const Store store_;
   TypeRef element_;
   RawItems items_;
-  Store store_ = Store::values;
 };
 
 // A dict in insertion order.
 class SCONCE_API Dict final : public Counted {
  public:
+  static constexpr size_t kNowhere = ~size_t{0};  // instead of the number of an entry
   Dict(TypePtr key, TypePtr value) : key_(key), value_(value) {}
   ~Dict() override;
   TypePtr key_type() const { return key_; }
@@ -339,7 +345,7 @@ class SCONCE_API Dict final : public Counted {
   static constexpr uint32_t kEmpty = ~0u;
   ItemsOf<Entry> entries() const { return const_cast<RawItems*>(&entries_); }
   ItemsOf<uint32_t> index() const { return const_cast<RawItems*>(&index_); }
-  size_t locate(const Value& key, size_t hash) const;  // entry index, or ~0
+  size_t locate(const Value& key, size_t hash) const;  // entry index, or kNowhere
   void add_to_index(size_t entry);
   void rehash();
   TypeRef key_, value_;
@@ -351,9 +357,9 @@ class SCONCE_API Dict final : public Counted {
 class SCONCE_API Tuple final : public Counted {
  public:
   explicit Tuple(std::vector<Value> items, TypePtr named = nullptr) : items(std::move(items)), named_type(named) {}
-  Tuple(size_t count, TypePtr named) : items(count), named_type(named) {}  // of None
-  std::vector<Value> items;  // immutable, except that a sole owner may move them out
-  const TypeRef named_type;  // a named tuple's type, or null
+  Tuple(size_t count, TypePtr named);  // of None
+  std::vector<Value> items;            // immutable, except that a sole owner may move them out
+  const TypeRef named_type;            // a named tuple's type, or null
 };
 
 // An instance of a class: attributes in slot order.
