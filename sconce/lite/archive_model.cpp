@@ -15,6 +15,7 @@
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/lite/lite_load.h"
 #include "sconce/types/class_info.h"
+#include "sconce/types/containers.h"
 
 namespace sconce::lite {
 namespace {
@@ -35,83 +36,12 @@ struct ArchiveModel final : ModelBody {
   Value module;
 };
 
-constexpr std::string_view kData = "data/";
-
-// What pickles of an archive refer to: classes, tensors of its storages.
-class ArchiveContext final : public PickleSource {
- public:
-  ArchiveContext(ArchiveModel& model, const Records& records, std::string_view folder)
-      : model_(model), file_(records.name()), folder_(folder), storages_(records) {}
-
-  Value read(const Records& records, std::string_view record) {
-    return read_archive_pickle(records.read(record), format_message("{}: {}", {file_, record}), *this);
-  }
-
-  // Constants' storages are shared with constants.pkl where the key says so: "0.storage", or, once, "constants/0".
-  Tensor storage(const std::string& key, DType dtype, int64_t count) override {
-    constexpr std::string_view kConstants = "constants/";
-    const std::string_view folder = key.ends_with(".storage"sv) ? kConstants : folder_;
-    return storages_.find(key.starts_with(kConstants) ? ""sv : folder, key, dtype, count);
-  }
-  TypePtr find_class(std::string_view name) override { return model_.types.find_class(name); }
-  TypePtr find_type(std::string_view text) override { return model_.types.parse(text); }
-  Value build(TypePtr type, Value state) override {
-    if (folder_ != kData) wrong("%s: bytecode.pkl: an object of class '%s' is no constant", type);
-    if (is_custom_class(type)) return restored(type, std::move(state), nullptr);
-    if (StackMethod* m = model_.program.find(type, "__setstate__"sv)) return restored(type, std::move(state), m);
-    if (!state.is_dict()) wrong("%s: an object of class '%s' has no dict of attributes", type);
-    return object_of(type, state.to_dict());
-  }
-
- private:
-  // `text` names the file and the class.
-  [[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* text, TypePtr type) const {
-    refuse(text, file_.c_str(), type->name().c_str());
-  }
-
-  // A class is what its first object shows; the others must be the same.
-  Value object_of(TypePtr type, const Dict& state) {
-    std::vector<ClassLayout::Attribute>& attributes = type->class_layout()->attributes;
-    const bool is_first = !std::exchange(type->class_layout()->is_module, true);  // which marks those that are known
-    if (is_first) attributes = std::vector<ClassLayout::Attribute>(state.size());
-    bool same = state.size() == attributes.size();
-    std::vector<Value> values(state.size());
-    size_t at = 0;
-    state.for_each([&](const Value& key, const Value& v) {
-      if (!key.is_string()) wrong("%s: an attribute of class '%s' has no name", type);
-      if (is_first) {
-        attributes[at].name = key.to_string_ref();
-        attributes[at].type = v.is_none() ? any_type() : v.type();
-      }
-      same = same && attributes[at].name == key.to_string_ref();
-      values[at++] = v;
-    });
-    if (!same) wrong("%s: two objects of class '%s' have different attributes", type);
-    Ref<Object> object = make_ref<Object>(type);
-    for (size_t i = 0; i < values.size(); ++i) object->set_slot(i, std::move(values[i]));
-    return object;
-  }
-  // By __setstate__ of the archive, or of a class of C++.
-  Value restored(TypePtr type, Value state, StackMethod* set_state) {
-    restored_slots_ += type->class_layout()->attributes.size() + 1;
-    if (restored_slots_ > kMaxRestoredSlots)
-      refuse("%s: __setstate__ makes more than %zu attributes", file_.c_str(), kMaxRestoredSlots);
-    Value args[] = {make_ref<Object>(type), std::move(state)};
-    const Value object = args[0];
-    const CodeOfFile scope;
-    if (set_state)
-      run_method(model_.program, *set_state, args, model_.places.get(), kMaxSetStateDepth);
-    else
-      custom_classes->restore(type, std::span<Value>(args));
-    return object;
-  }
-
-  ArchiveModel& model_;
-  const std::string& file_;
-  const std::string_view folder_;
-  Storages storages_;
-  size_t restored_slots_ = 0;
-};
+// Slots of a class that no definition describes.
+void make_slots(ClassLayout& info, size_t count) {
+  std::vector<ClassLayout::Attribute> slots(count);
+  for (ClassLayout::Attribute& slot : slots) slot.type = any_type();
+  info.attributes.swap(slots);
+}
 
 // The slots that __setstate__ sets, for classes of which no object shows their attributes.
 void define_slots(const StackProgram& program) {
@@ -121,16 +51,68 @@ void define_slots(const StackProgram& program) {
     for (const Instruction& i : m.code) {
       if (i.op == Opcode::set_attr) last = std::max(last, i.x);
     }
-    std::vector<ClassLayout::Attribute> attributes(static_cast<size_t>(last + 1));
-    for (size_t i = 0; i < attributes.size(); ++i) {
-      attributes[i].name = std::to_string(i);
-      attributes[i].type = any_type();
-    }
-    m.self->class_layout()->attributes = std::move(attributes);
+    make_slots(*m.self->class_layout(), static_cast<size_t>(last + 1));
   }
 }
 
+// `text` names the file and the class.
+[[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* text, const Records& records, TypePtr type) {
+  refuse(text, records.name().c_str(), type->name().c_str());
+}
+
+// A class is what its first object shows; the others must be the same.
+Value object_of(TypePtr type, const Dict& state, const Records& records) {
+  ClassLayout& info = *type->class_layout();
+  const bool is_first = !std::exchange(info.is_module, true);  // which marks those that are known
+  if (is_first) make_slots(info, state.size());
+  const auto differs = [&] { wrong("%s: two objects of class '%s' have different attributes", records, type); };
+  if (state.size() != info.attributes.size()) differs();
+  Value made = new_object(type);
+  Value* slot = made.to_object().slots();
+  ClassLayout::Attribute* attribute = info.attributes.data();
+  state.for_each([&](const Value& key, const Value& v) {
+    if (!key.is_string()) wrong("%s: an attribute of class '%s' has no name", records, type);
+    const std::string& name = key.to_string_ref();
+    if (is_first) {
+      attribute->name.append(name);
+      if (!v.is_none()) attribute->type = v.type();
+    }
+    if (attribute++->name != name) differs();
+    *slot++ = v;
+  });
+  return made;
+}
+
 }  // namespace
+
+// Constants' storages are shared with constants.pkl where the key says so: "0.storage", or, once, "constants/0".
+Tensor ArchiveContext::storage(const std::string& key, DType dtype, int64_t count) {
+  constexpr std::string_view kConstants = "constants/";
+  const std::string_view in = key.ends_with(".storage"sv) ? kConstants : folder;
+  return storages.find(key.starts_with(kConstants) ? ""sv : in, key, dtype, count);
+}
+
+Value ArchiveContext::build(TypePtr type, Value&& state) {
+  if (!has_objects) wrong("%s: bytecode.pkl: an object of class '%s' is no constant", records, type);
+  const bool is_custom = is_custom_class(type);
+  StackMethod* const set_state = is_custom ? nullptr : program.find(type, "__setstate__"sv);
+  if (!set_state && !is_custom) {
+    if (!state.is_dict()) wrong("%s: an object of class '%s' has no dict of attributes", records, type);
+    return object_of(type, state.to_dict(), records);
+  }
+  // By __setstate__ of the archive, or of a class of C++.
+  restored_slots += type->class_layout()->attributes.size() + 1;
+  if (restored_slots > kMaxRestoredSlots)
+    refuse("%s: __setstate__ makes more than %zu attributes", records.name().c_str(), kMaxRestoredSlots);
+  const CodeOfFile scope;
+  Value made = new_object(type);
+  Value args[] = {made, std::move(state)};
+  if (set_state)
+    run_method(program, *set_state, args, places, kMaxSetStateDepth);
+  else
+    custom_classes->restore(type, std::span<Value>(args));
+  return made;
+}
 
 void read_lite_archive(Model& model, const Records& records, bool trust) {
   OwnBudget budget(load_limits(records.zip().file()->bytes().size(), {}), "loading <model>");
@@ -138,18 +120,20 @@ void read_lite_archive(Model& model, const Records& records, bool trust) {
   const InsideOperator reader;  // may call what __setstate__ may not
   auto* const archive = new ArchiveModel;
   model.body.reset(archive);
-  {
-    ArchiveContext constants(*archive, records, "bytecode/"sv);
-    const Value bytecode = constants.read(records, "bytecode.pkl"sv);
-    read_program(bytecode, records.name(), records.version(), archive->types, archive->program);
-  }
-  if (places_reader) archive->places = places_reader(records, archive->program);
-  define_slots(archive->program);
-  archive->module = ArchiveContext(*archive, records, kData).read(records, "data.pkl"sv);
+  StackProgram& program = archive->program;
+  ArchiveContext context{records, archive->types, program, Storages(records)};
+  read_program(read_archive_pickle("bytecode.pkl", context), records.name(), records.version(), archive->types,
+               program);
+  if (places_reader) archive->places = places_reader(records, program);
+  define_slots(program);
+  context.folder = "data/";
+  context.has_objects = true;
+  context.places = archive->places.get();
+  archive->module = read_archive_pickle("data.pkl", context);
   if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", records.name().c_str());
   const TypePtr type = archive->module.to_object().type();
   for (const bool is_forward : {true, false}) {  // which is the first
-    const std::span<StackMethod> methods = archive->program.methods;
+    const std::span<StackMethod> methods = program.methods;
     for (size_t i = 0; i < methods.size(); ++i) {
       const std::string_view name = methods[i].short_name();
       if (methods[i].self == type && (name == "forward"sv) == is_forward && name != "__setstate__"sv &&

@@ -4,18 +4,21 @@
 #include <bit>
 #include <cstring>
 
-#include "sconce/lite/new_values.h"
+#include "sconce/base/raw_items.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/runtime/value_types.h"
 #include "sconce/serialization/pickle/pickle_globals.h"
 #include "sconce/serialization/pickle/pickle_reader.h"
+#include "sconce/types/containers.h"
 
 namespace sconce::lite {
 namespace {
 
-// What pickles of archives may call.
-enum class Constructor : uint8_t {
-  none,
+// What an item is: a value, a mark, a class whose object waits for its state, or, the others, what a pickle may call.
+enum class Kind : uint8_t {
+  value,
+  mark,
+  object,
   tensor,
   quantized,
   sparse,
@@ -27,66 +30,82 @@ enum class Constructor : uint8_t {
   hooks,
   complex,
   device,
+  storage,  // has no name: a persistent id
 };
-constexpr const char* kConstructors[] = {"",
-                                         "_rebuild_tensor_v2",
-                                         "_rebuild_qtensor",
-                                         "_rebuild_sparse_tensor",
-                                         "build_intlist",
-                                         "build_doublelist",
-                                         "build_boollist",
-                                         "build_tensorlist",
-                                         "restore_type_tag",
-                                         "OrderedDict",
-                                         "complex",
-                                         "device"};
+struct Constructor {
+  char name[23];
+  uint8_t arguments;  // 0: it says itself what it takes
+};
+constexpr Constructor kConstructors[] = {{"_rebuild_tensor_v2", 0},
+                                         {"_rebuild_qtensor", 0},
+                                         {"_rebuild_sparse_tensor", 0},
+                                         {"build_intlist", 1},
+                                         {"build_doublelist", 1},
+                                         {"build_boollist", 1},
+                                         {"build_tensorlist", 1},
+                                         {"restore_type_tag", 2},
+                                         {"OrderedDict", 0},
+                                         {"complex", 2},
+                                         {"device", 1},
+                                         {"storage", 5}};
+constexpr auto kFirst = static_cast<size_t>(Kind::tensor);  // of the constructors
 
-// What lies on the stack: a value; a constructor; a class whose object waits for its state.
 struct Item {
-  Value value = {};
-  Constructor constructor = Constructor::none;
-  TypePtr type = nullptr;
-  int depth = 0;        // containers inside of each other
-  uint64_t weight = 1;  // values inside, the shared ones as often as they are used
+  Value value;
+  TypePtr type;     // of an object
+  uint64_t weight;  // values inside, the shared ones as often as they are used
+  uint16_t depth;   // containers inside of each other
+  Kind kind;
 };
 
 class ArchivePickle {
  public:
-  ArchivePickle(std::string_view bytes, const std::string& name, PickleSource& source)
-      : bytes_(bytes),
-        name_(name),
-        source_(source),
-        most_weight_(kMaxPickleSharing * bytes.size() + kMinPickleSharing) {}
+  // Names in `bytes` change: line ends become what stands between and behind parts of a name.
+  ArchivePickle(std::span<char> bytes, const char* record, ArchiveContext& context)
+      : at_(bytes.data()),
+        end_(at_ + bytes.size()),
+        begin_(at_),
+        most_weight_(kMaxPickleSharing * bytes.size() + kMinPickleSharing),
+        record_(record),
+        context_(context) {}
+  ~ArchivePickle() {
+    while (stack_.size > 0) drop();
+    for (Item& item : ItemsOf<Item>(&memo_)) item.value.~Value();
+  }
 
   Value read() {
-    if (take(1)[0] != '\x80' || number(1) > 5) wrong("it does not begin as pickles of protocol 2 do");
-    for (char op = take(1)[0]; op != '.'; op = take(1)[0]) step(op);
-    if (at_ != bytes_.size() || stack_.size() != 1 || !marks_.empty()) wrong("it does not end with one value");
-    return value(stack_[0]);
+    if (number(1) != 0x80 || number(1) > 5) wrong("it does not begin as pickles of protocol 2 do");
+    for (uint64_t op = number(1); op != '.'; op = number(1)) step(static_cast<uint8_t>(op));
+    if (at_ != end_ || stack_.size != 1) wrong("it does not end with one value");
+    return value(*last(1));
   }
 
  private:
-  [[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* what, const char* detail = "") const {
-    refuse("%s: pickle, byte %zu: %s%s", name_.c_str(), at_, what, detail);
+  [[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* what, const char* detail, const char* more = "") const {
+    refuse("%s: %s: pickle, byte %zu: %s%s%s", context_.records.name().c_str(), record_,
+           static_cast<size_t>(at_ - begin_), what, detail, more);
   }
+  [[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* what) const { wrong(what, ""); }
 
   // ---- bytes ----
-  std::string_view take(uint64_t n) {
-    if (bytes_.size() - at_ < n) wrong("unexpected end");
+  char* take(uint64_t n) {
+    if (static_cast<uint64_t>(end_ - at_) < n) wrong("unexpected end");
     at_ += n;
-    return bytes_.substr(at_ - n, n);
+    return at_ - n;
   }
   uint64_t number(size_t n) {
+    const char* const bytes = take(n);
     uint64_t v = 0;
-    std::memcpy(&v, take(n).data(), n);
+    while (n > 0) v = v << 8 | static_cast<uint8_t>(bytes[--n]);
     return v;
   }
-  std::string_view line() {
-    const size_t end = bytes_.find('\n', at_);
-    if (end == bytes_.npos) wrong("unexpected end");
-    const std::string_view found = take(end - at_);
-    ++at_;
-    return found;
+  // To the end of a line, in place of which there is `end` now.
+  std::string_view line(char end) {
+    char* const from = at_;
+    while (*take(1) != '\n') {
+    }
+    at_[-1] = end;
+    return {from, static_cast<size_t>(at_ - 1 - from)};
   }
   // Two's complement.
   int64_t integer(size_t n) {
@@ -97,68 +116,73 @@ class ArchivePickle {
   }
 
   // ---- the stack ----
-  Item& push() {
-    if (stack_.size() + memo_.size() >= kMaxPickleItems) wrong("there are too many items");
-    return stack_.emplace_back();
+  // Places for items, which nothing has made yet.
+  Item* more(RawItems& items) {
+    if (stack_.size + memo_.size >= kMaxPickleItems) wrong("there are too many items");
+    if (items.size == items.capacity) items.grow(sizeof(Item));
+    return static_cast<Item*>(items.at(items.size++, sizeof(Item)));
   }
-  // In place of the last `count` items.
-  void replace(size_t count, Item& by) {
-    if (by.depth > kMaxPickleDepth) wrong("containers are nested more than 1000 deep");
-    if (by.weight > most_weight_) wrong("values are shared too often");
-    drop(count);
-    push() = std::move(by);
-  }
-  // The last `count` items; none of those before a mark.
+  Item& push() { return *new (more(stack_)) Item{{}, nullptr, 1, 0, Kind::value}; }
+  // The last `count` items.
   Item* last(size_t count) {
-    if (stack_.size() - (marks_.empty() ? 0 : static_cast<size_t>(marks_.back())) < count) wrong("the stack is empty");
-    return stack_.data() + stack_.size() - count;
+    if (stack_.size < count) wrong("the stack is empty");
+    return static_cast<Item*>(stack_.at(stack_.size - count, sizeof(Item)));
   }
-  void drop(size_t count) {
-    for (; count > 0; --count) stack_.pop_back();
-  }
+  void drop() { static_cast<Item*>(stack_.at(--stack_.size, sizeof(Item)))->value.~Value(); }
+  // The last item in place of the `count` below it, which hold nothing any more.
+  void close(size_t count) { stack_.close(stack_.size - 1 - count, stack_.size - 1, sizeof(Item)); }
+  // How many items there are above the last mark, which goes.
   size_t since_mark() {
-    if (marks_.empty()) wrong("there is no mark");
-    const auto from = static_cast<size_t>(marks_.back());
-    marks_.pop_back();
-    return stack_.size() - from;
+    const ItemsOf<Item> items(&stack_);
+    size_t at = stack_.size;
+    do {
+      if (at == 0) wrong("there is no mark");
+    } while (items[--at].kind != Kind::mark);
+    stack_.close(at, at + 1, sizeof(Item));
+    return stack_.size - at;
   }
-  Value value(Item& item) const {
-    if (item.constructor != Constructor::none) wrong("a constructor is not a value");
-    if (item.type) wrong("an object has no state, of class ", item.type->name().c_str());
+  Value&& value(Item& item) const {
+    if (item.kind == Kind::mark) wrong("the stack is empty");
+    if (item.kind == Kind::object) wrong("an object has no state, of class ", item.type->name().c_str());
+    if (item.kind != Kind::value) wrong("a constructor is not a value");
     return std::move(item.value);
   }
   // Makes `part` a part of `whole`.
-  Value part(Item& whole, Item& part) const {
-    whole.depth = std::max(whole.depth, part.depth + 1);
-    whole.weight = __builtin_add_overflow(whole.weight, part.weight, &whole.weight) ? UINT64_MAX : whole.weight;
+  Value&& part(Item& whole, Item& part) const {
+    whole.depth = std::max<uint16_t>(whole.depth, part.depth + 1);
+    if (whole.depth > kMaxPickleDepth) wrong("containers are nested more than 1000 deep");
+    whole.weight += part.weight;  // both are at most
+    if (whole.weight > most_weight_) wrong("values are shared too often");
     return value(part);
   }
 
   // ---- containers ----
   void make_tuple(size_t count) {
-    Item* const parts = last(count);
-    Item whole{.value = new_tuple(count), .depth = 1};
-    Value* const items = whole.value.to_tuple().items.data();
-    for (size_t i = 0; i < count; ++i) items[i] = part(whole, parts[i]);
-    replace(count, whole);
+    last(count);
+    Item& whole = push();
+    whole.depth = 1;
+    whole.value = new_tuple(count);
+    Item* part_at = &whole - count;
+    for (Value& item : whole.value.to_tuple().items) item = part(whole, *part_at++);
+    close(count);
   }
   // The container below the last `count` items, which nothing else refers to, gets them.
   void fill(Tag tag, size_t count) {
-    Item* const parts = last(count + 1) + 1;
-    Item whole = std::move(parts[-1]);
+    Item* part_at = last(count + 1);
+    Item& whole = *part_at++;
     if (whole.value.tag() != tag || !whole.value.counted()->count.unique())
       wrong("items are given to something that is not a new ", tag_name(tag).data());
-    if (tag == Tag::list) {
-      for (size_t i = 0; i < count; ++i) whole.value.to_list().append(part(whole, parts[i]));
-    } else {
-      if (count % 2 != 0) wrong("a key has no value");
-      for (size_t i = 0; i < count; i += 2) {
-        check_key(parts[i].value, parts[i].weight);
-        Value key = part(whole, parts[i]);
-        whole.value.to_dict().set(std::move(key), part(whole, parts[i + 1]));
+    for (Item* const end = part_at + count; part_at != end; ++part_at) {
+      if (tag == Tag::list) {
+        whole.value.to_list().append(part(whole, *part_at));
+        continue;
       }
+      if (part_at + 1 == end) wrong("a key has no value");
+      check_key(part_at->value, part_at->weight);
+      Value key = part(whole, *part_at);
+      whole.value.to_dict().set(std::move(key), part(whole, *++part_at));
     }
-    replace(count + 1, whole);
+    stack_.size -= count;
   }
   void check_key(const Value& key, uint64_t parts) const {
     if (parts > kMaxPickleKeyParts) wrong("a key of a dict has more than 100 parts");
@@ -172,115 +196,115 @@ class ArchivePickle {
   // ---- the memo ----
   // Numbers are counted, from 0.
   void memoize(uint64_t id) {
-    if (id > memo_.size()) wrong("memos are not counted");
-    if (id == memo_.size()) memo_.emplace_back();
-    memo_[id] = *last(1);
+    if (id != memo_.size) wrong("memos are not counted");
+    const Item& item = *last(1);
+    new (more(memo_)) Item(item);
   }
   void recall(uint64_t id) {
-    if (id >= memo_.size()) wrong("a memo is empty");
-    push() = memo_[id];
+    if (id >= memo_.size) wrong("a memo is empty");
+    const Item& item = ItemsOf<Item>(&memo_)[id];
+    new (more(stack_)) Item(item);
   }
 
   // ---- constructors ----
-  void global() {
-    const std::string_view module = line(), name = line();
-    const std::string whole = format_message("{}.{}", {module, name});
+  [[gnu::noinline]] void global() {
+    const std::string_view module = line('.'), name = line('\0');
+    const char* const whole = module.data();
     Item& item = push();
     if (module.starts_with("__torch__")) {
-      item.type = source_.find_class(whole);
+      item.kind = Kind::object;
+      item.type = context_.types.find_class(whole);
       return;
     }
-    for (size_t i = 1; i < std::size(kConstructors); ++i) {
-      if (name == kConstructors[i]) item.constructor = static_cast<Constructor>(i);
+    for (size_t i = 0; i < std::size(kConstructors) - 1; ++i) {
+      if (name == kConstructors[i].name) item.kind = static_cast<Kind>(kFirst + i);
     }
-    if (item.constructor != Constructor::none) return;
-    std::optional<Value> constant = pickle_constant(module, name);
-    if (!constant) wrong("not on the list of what a file may name: ", whole.c_str());
-    item.value = std::move(*constant);
+    if (item.kind != Kind::value) return;
+    // Classes of storages, schemes of quantisation: those that are not known are refused where they are used.
+    if (!module.starts_with("torch") || !(name.ends_with("Storage") || name.starts_with("per_")))
+      wrong("not on the list of what a file may name: ", whole);
+    item.value = name;
+  }
+  // What the constructor makes of the last item, in its place.
+  [[gnu::noinline]] void call(Kind kind) {
+    Item& item = *last(1);
+    if (kind < Kind::tensor || !item.value.is_tuple()) wrong("only known constructors can be called, with a tuple");
+    const Constructor& constructor = kConstructors[static_cast<size_t>(kind) - kFirst];
+    try {
+      const std::vector<Value>& args = item.value.to_tuple().items;
+      if (constructor.arguments != 0 && args.size() != constructor.arguments)
+        refuse("takes %d arguments, got %zu", constructor.arguments, args.size());
+      item.value = make(kind, args);
+    } catch (const Error& error) {
+      wrong(constructor.name, ": ", error.what());
+    }
+    if (item.value.is_tensor()) item.depth = 0, item.weight = 1;  // has no parts
+  }
+  Value make(Kind kind, const std::vector<Value>& args) {
+    switch (kind) {
+      case Kind::tensor:
+        return rebuild_tensor(args);
+      case Kind::quantized:
+        return rebuild_quantized(args);
+      case Kind::sparse:
+        return rebuild_sparse(args);
+      case Kind::ints:
+      case Kind::reals:
+      case Kind::bools:
+      case Kind::tensors: {
+        constexpr TypeKind kItems[] = {TypeKind::int_, TypeKind::float_, TypeKind::bool_, TypeKind::tensor};
+        return as(args[0], list_type(simple_type(kItems[static_cast<size_t>(kind) - static_cast<size_t>(Kind::ints)])));
+      }
+      case Kind::typed:
+        return as(args[0], context_.types.parse(args[1].to_string_ref()));
+      case Kind::complex:
+        return std::complex<double>(args[0].to_double(), args[1].to_double());
+      case Kind::device:
+        return parse_device(args[0].to_string_ref());
+      case Kind::storage: {  // ("storage", class, key, location, count)
+        const std::string& class_name = args[1].to_string_ref();
+        const std::optional<DType> dtype = storage_dtype(class_name);
+        if (!dtype) refuse("not supported: storages of class %s", class_name.c_str());
+        return context_.storage(args[2].to_string_ref(), *dtype, args[4].to_int());
+      }
+      default:  // hooks, of which there are none
+        return literal('}');
+    }
+  }
+  static Value as(const Value& v, TypePtr type) {
+    Value made = v;
+    if (!runtime::convert_argument(made, type)) refuse("a value is not of type %s", type->annotation().c_str());
+    return made;
   }
   void reduce() {
-    Item* const items = last(2);
-    const Constructor constructor = items[0].constructor;
-    Item made = std::move(items[1]);
-    if (constructor == Constructor::none || !made.value.is_tuple())
-      wrong("only known constructors can be called, with a tuple");
-    try {
-      made.value = make(constructor, made.value.to_tuple().items);
-    } catch (const Error& error) {
-      refuse("%s: pickle, byte %zu: %s: %s", name_.c_str(), at_, kConstructors[static_cast<size_t>(constructor)],
-             error.what());
-    }
-    if (made.value.is_tensor()) made.depth = 0, made.weight = 1;  // has no parts
-    replace(2, made);
+    call(last(2)->kind);
+    close(1);
   }
-  Value make(Constructor constructor, const std::vector<Value>& args) {
-    constexpr size_t kArguments[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 0, 2, 1};  // where it is not for the constructor to say
-    const size_t wanted = kArguments[static_cast<size_t>(constructor)];
-    if (wanted != 0 && args.size() != wanted) refuse("takes %zu arguments, got %zu", wanted, args.size());
-    switch (constructor) {
-      case Constructor::tensor:
-        return rebuild_tensor(args);
-      case Constructor::quantized:
-        return rebuild_quantized(args);
-      case Constructor::sparse:
-        return rebuild_sparse(args);
-      case Constructor::ints:
-      case Constructor::reals:
-      case Constructor::bools:
-      case Constructor::tensors: {
-        constexpr TypeKind kItems[] = {TypeKind::int_, TypeKind::float_, TypeKind::bool_, TypeKind::tensor};
-        const size_t which = static_cast<size_t>(constructor) - static_cast<size_t>(Constructor::ints);
-        return as(args[0], list_type(simple_type(kItems[which])));
-      }
-      case Constructor::typed:
-        return as(args[0], source_.find_type(args[1].to_string_ref()));
-      case Constructor::complex:
-        return std::complex<double>(args[0].to_double(), args[1].to_double());
-      case Constructor::device:
-        return parse_device(args[0].to_string_ref());
-      default:  // hooks, of which there are none
-        return new_dict(any_type(), any_type());
-    }
-  }
-  Value as(Value v, TypePtr type) const {
-    if (!runtime::convert_argument(v, type)) wrong("a value is not of type ", type->annotation().c_str());
-    return v;
-  }
-  void new_object() {
+  [[gnu::noinline]] void new_object() {
     const Item* items = last(2);
-    if (!items[0].type || !items[1].value.is_tuple() || !items[1].value.to_tuple().items.empty())
+    if (items[0].kind != Kind::object || !items[1].value.is_tuple() || !items[1].value.to_tuple().items.empty())
       wrong("a new object needs a class and no arguments");
-    drop(1);
+    drop();
   }
-  void build() {
+  [[gnu::noinline]] void build() {
     Item* const items = last(2);
-    if (!items[0].type) wrong("a state is given to something that is no object");
-    Item made{.depth = 1};
-    Value state = part(made, items[1]);
-    made.value = source_.build(items[0].type, std::move(state));
-    replace(2, made);
-  }
-  void persistent() {
-    const Value id = value(*last(1));
-    const std::vector<Value>* parts = id.is_tuple() ? &id.to_tuple().items : nullptr;
-    if (!parts || parts->size() != 5 || !(*parts)[1].is_string() || !(*parts)[2].is_string() || !(*parts)[4].is_int())
-      wrong("a persistent id must be ('storage', class, key, location, count)");
-    const std::string& class_name = (*parts)[1].to_string_ref();
-    const std::optional<DType> dtype = storage_dtype(class_name);
-    if (!dtype) wrong("not supported: storages of class ", class_name.c_str());
-    Tensor flat = source_.storage((*parts)[2].to_string_ref(), *dtype, (*parts)[4].to_int());
-    *last(1) = {.value = std::move(flat)};
+    if (items[0].kind != Kind::object) wrong("a state is given to something that is no object");
+    items[0].kind = Kind::value;
+    items[0].value = context_.build(items[0].type, part(items[0], items[1]));
+    drop();
   }
 
-  void step(char op) {
+  [[gnu::noinline]] void step(uint8_t op) {
     switch (op) {
       case '(':
-        return marks_.push_back(static_cast<int64_t>(stack_.size()));
+        push().kind = Kind::mark;
+        return;
       case ')':
-      case '\x85':
-      case '\x86':
-      case '\x87':
-        return make_tuple(op == ')' ? 0 : static_cast<size_t>(op - '\x84'));
+        return make_tuple(0);
+      case 0x85:
+      case 0x86:
+      case 0x87:
+        return make_tuple(op - 0x84u);
       case 't':
         return make_tuple(since_mark());
       case 'a':
@@ -301,71 +325,66 @@ class ArchivePickle {
         return recall(number(4));
       case 'c':
         return global();
-      case '\x81':
+      case 0x81:
         return new_object();
       case 'R':
         return reduce();
       case 'b':
         return build();
       case 'Q':
-        return persistent();
+        return call(Kind::storage);
       default:
-        return literal(op, push());
+        return push_literal(op);
     }
   }
   // Values that stand in the pickle, and empty containers.
-  void literal(char op, Item& item) {
+  [[gnu::noinline]] void push_literal(uint8_t op) {
+    Item& item = push();
+    item.value = literal(op);
+    item.depth = item.value.is_list() || item.value.is_dict();
+  }
+  Value literal(uint8_t op) {
     switch (op) {
       case 'N':
-        return;
-      case '\x88':
-      case '\x89':
-        item.value = Value(op == '\x88');
-        return;
+        return {};
+      case 0x88:
+      case 0x89:
+        return op == 0x88;
       case 'K':
-        item.value = Value(static_cast<int64_t>(number(1)));
-        return;
+        return static_cast<int64_t>(number(1));
       case 'M':
-        item.value = Value(static_cast<int64_t>(number(2)));
-        return;
+        return static_cast<int64_t>(number(2));
       case 'J':
-        item.value = Value(integer(4));
-        return;
-      case '\x8a':  // LONG1
-        item.value = Value(integer(number(1)));
-        return;
+        return integer(4);
+      case 0x8a:  // LONG1
+        return integer(number(1));
       case 'G':
-        item.value = Value(std::bit_cast<double>(__builtin_bswap64(number(8))));
-        return;
-      case 'X':  // BINUNICODE
-        item.value = Value(take(number(4)));
-        return;
+        return std::bit_cast<double>(__builtin_bswap64(number(8)));
+      case 'X': {  // BINUNICODE
+        const uint64_t size = number(4);
+        return std::string_view(take(size), size);
+      }
       case ']':
-        item.value = new_list(any_type());
-        item.depth = 1;
-        return;
+        return new_list(any_type());
       case '}':
-        item.value = new_dict(any_type(), any_type());
-        item.depth = 1;
-        return;
+        return new_dict(any_type(), any_type());
       default:
-        refuse("%s: pickle, byte %zu: unknown opcode %d", name_.c_str(), at_, static_cast<uint8_t>(op));
+        wrong("unknown opcode ", std::to_string(op).c_str());
     }
   }
 
-  const std::string_view bytes_;
-  const std::string& name_;
-  PickleSource& source_;
+  char *at_, *const end_, *const begin_;
+  RawItems stack_, memo_;  // of Items
   const uint64_t most_weight_;
-  size_t at_ = 0;
-  std::vector<Item> stack_, memo_;
-  std::vector<int64_t> marks_;  // places in the stack
+  const char* const record_;
+  ArchiveContext& context_;
 };
 
 }  // namespace
 
-Value read_archive_pickle(std::string_view bytes, const std::string& name, PickleSource& source) {
-  return ArchivePickle(bytes, name, source).read();
+Value read_archive_pickle(const char* record, ArchiveContext& context) {
+  std::string bytes = context.records.read(record);
+  return ArchivePickle(bytes, record, context).read();
 }
 
 }  // namespace sconce::lite

@@ -6,27 +6,29 @@
 // hold.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 
-#include "sconce/types/value.h"
+#include "sconce/lite/stack_machine.h"
+#include "sconce/serialization/file/records.h"
 
 namespace sconce::lite {
 
-// What a pickle refers to. All throw Error.
-class PickleSource {
- public:
-  virtual Tensor storage(const std::string& key, DType dtype, int64_t count) = 0;  // a flat tensor over it
-  virtual TypePtr find_class(std::string_view name) = 0;
-  virtual TypePtr find_type(std::string_view text) = 0;
-  virtual Value build(TypePtr class_type, Value state) = 0;  // an object of the class
+// What pickles of an archive refer to (archive_model.cpp). All throw Error.
+struct ArchiveContext {
+  Tensor storage(const std::string& key, DType dtype, int64_t count);  // a flat tensor over it
+  Value build(TypePtr type, Value&& state);                            // an object of the class
 
- protected:
-  ~PickleSource() = default;
+  const Records& records;
+  ArchiveTypes& types;
+  StackProgram& program;  // has the methods that make objects
+  Storages storages;
+  std::string_view folder = "bytecode/";  // of storages
+  bool has_objects = false;               // those of constants are refused
+  const Places* places = nullptr;
+  size_t restored_slots = 0;
 };
 
-// The value that the pickle in `bytes` is; `name` is its name in errors. Throws Error.
-Value read_archive_pickle(std::string_view bytes, const std::string& name, PickleSource& source);
+// The value that the pickle in this record is. Throws Error.
+Value read_archive_pickle(const char* record, ArchiveContext& context);
 
 }  // namespace sconce::lite

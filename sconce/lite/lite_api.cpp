@@ -14,10 +14,10 @@
 #include "sconce/lite/host.h"
 #include "sconce/lite/lite_model.h"
 #include "sconce/lite/model_bytes.h"
-#include "sconce/lite/new_values.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/sconce_lite.h"
 #include "sconce/lite/selected.h"
+#include "sconce/types/containers.h"
 
 struct sconce_lite_model {
   sconce::lite::ModelBytes file;

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "sconce/dispatch/binding/schema_words.h"
-#include "sconce/lite/new_values.h"
+#include "sconce/types/containers.h"
 
 namespace sconce::lite {
 namespace {

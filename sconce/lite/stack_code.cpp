@@ -11,12 +11,12 @@
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
-#include "sconce/lite/new_values.h"
 #include "sconce/lite/op_shape.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/serialization/lite/lite_verifier.h"
+#include "sconce/types/containers.h"
 
 namespace sconce::lite {
 namespace {

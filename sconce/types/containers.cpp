@@ -5,6 +5,7 @@ namespace sconce {
 Value new_list(TypePtr element) { return make_ref<List>(element); }
 Value new_dict(TypePtr key, TypePtr value) { return make_ref<Dict>(key, value); }
 Value new_tuple(size_t count, TypePtr named) { return make_ref<Tuple>(count, named); }
+Value new_object(TypePtr type) { return make_ref<Object>(type); }
 
 Value list_of(TypePtr element, std::span<Value> items) {
   Value made = new_list(element);

@@ -12,6 +12,7 @@ Value new_list(TypePtr element);
 Value new_dict(TypePtr key, TypePtr value);
 // Of as many Nones, which its maker replaces.
 Value new_tuple(size_t count, TypePtr named = nullptr);
+Value new_object(TypePtr type);
 
 // The items become None.
 Value list_of(TypePtr element, std::span<Value> items);
