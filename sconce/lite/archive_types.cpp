@@ -50,8 +50,9 @@ class TypeReader {
   void expect(const char* word) {
     if (!accept(word)) wrong();
   }
+  static std::string_view name_in(std::string_view text) { return text.substr(0, text.find_first_of("[](), ?"sv)); }
   std::string_view name() {
-    const std::string_view found = left_.substr(0, left_.find_first_of("[](), ?"sv));
+    const std::string_view found = name_in(left_);
     if (found.empty()) wrong();
     left_.remove_prefix(found.size());
     accept("");  // spaces
@@ -122,12 +123,10 @@ class TypeReader {
 
   // [a, Tensor], [b, int]]]
   TypePtr named_tuple(std::string_view word) {
-    Dims names;  // where each is in the text, and as long
+    Dims names;  // where they are in the text
     TypeList parts;
     while (accept("[")) {
-      const std::string_view field = name();
-      names.push_back(field.data() - text_.data());
-      names.push_back(static_cast<int64_t>(field.size()));
+      names.push_back(name().data() - text_.data());
       expect(",");
       parts.push_back(one());
       expect("]");
@@ -135,12 +134,9 @@ class TypeReader {
     }
     expect("]");
     expect("]");
-    std::vector<std::string> fields(parts.size());
-    const int64_t* name = names.data();
-    for (std::string& field : fields) {
-      field.assign(text_.data() + name[0], static_cast<size_t>(name[1]));
-      name += 2;
-    }
+    std::vector<std::string> fields(names.size());
+    const int64_t* at = names.data();
+    for (std::string& field : fields) field += name_in(text_.substr(static_cast<size_t>(*at++)));
     const TypePtr type = named_tuple_type(word, parts, std::move(fields));
     types_.add(type);
     return type;

@@ -55,19 +55,29 @@ Arena::~Arena() {
     *at = next_arena_;
   }
   // Memory in which something lives stays: a cache of the library may have taken it.
-  if (memory_ && live_.size == 0) give_memory(memory_);
+  if (memory_ && live_ < 0) give_memory(memory_);
+  if (plan_) give_memory(plan_);
+}
+
+bool Arena::reserve(size_t count) noexcept {
+  if (count <= room_) return true;
+  auto* const more = static_cast<Planned*>(try_memory(count * sizeof(Planned)));
+  if (!more) return false;
+  std::copy_n(plan_, count_, more);
+  if (plan_) give_memory(plan_);
+  plan_ = more;
+  room_ = count;
+  return true;
 }
 
 void Arena::begin() {
   if (state_ == State::noted) lay_out();
   if (state_ == State::laid_out) settle();
   // Blocks of an older plan may still live: its memory is theirs, and a new plan waits for them.
-  const bool may_note = live_.size == 0 && replans_ < kMostPlans;
+  const bool may_note = live_ < 0 && replans_ < kMostPlans;
   if ((state_ == State::none || (state_ == State::planned && differs_)) && may_note) {
-    plan_.size = 0;
+    count_ = 0;
     ++plan_number_;
-    plan_.reserve(256);
-    live_.reserve(256);
     state_ = State::noting;
     ++replans_;
   }
@@ -84,32 +94,31 @@ void Arena::end(bool succeeded) noexcept {
     } catch (...) {
       return;  // there was no memory for it: the next run tries again
     }
-  plan_.size = 0;
+  count_ = 0;
   ++plan_number_;
   --replans_;
 }
 
 // Results live until the next run, so what lives now may be one.
 void Arena::lay_out() {
-  const std::unique_ptr<executor::Lifetime[]> buffers(new executor::Lifetime[plan_.size]);
-  for (size_t i = 0; i < plan_.size; ++i) {
+  const std::unique_ptr<executor::Lifetime[]> buffers(new executor::Lifetime[count_]);
+  for (size_t i = 0; i < count_; ++i) {
     const Planned& p = plan_[i];
     buffers[i] = {p.bytes, p.first, p.last};
   }
-  const size_t total = executor::lay_out({buffers.get(), plan_.size});
-  live_.reserve(plan_.size);
+  const size_t total = executor::lay_out({buffers.get(), count_});
   char* memory = total == 0 ? nullptr : static_cast<char*>(take_memory(total));
   if (memory_) give_memory(memory_);
   memory_ = memory;
   bytes_ = total;
-  for (size_t i = 0; i < plan_.size; ++i) plan_[i].offset = buffers[i].offset;
-  live_.size = 0;
+  for (size_t i = 0; i < count_; ++i) plan_[i].offset = buffers[i].offset;
   state_ = State::laid_out;
 }
 
 // What still lives before the next run was no result, and is not the run's: it stays where it is.
 void Arena::settle() noexcept {
-  for (Planned& p : plan_) {
+  for (size_t i = 0; i < count_; ++i) {
+    Planned& p = plan_[i];
     if (p.lives) p.offset = -1;
     p.lives = false;
   }
@@ -118,8 +127,8 @@ void Arena::settle() noexcept {
 }
 
 bool Arena::is_free(const Planned& p) const noexcept {
-  for (const int32_t i : live_) {
-    const Planned& other = plan_[static_cast<size_t>(i)];
+  for (int32_t i = live_; i >= 0; i = planned(i).behind) {
+    const Planned& other = planned(i);
     if (p.offset < other.offset + static_cast<int64_t>(other.bytes) &&
         other.offset < p.offset + static_cast<int64_t>(p.bytes))
       return false;
@@ -130,28 +139,20 @@ bool Arena::is_free(const Planned& p) const noexcept {
 void* Arena::take(size_t bytes, Ticket& ticket) noexcept {
   if (state_ == State::noting) {
     ++outside_;
-    if (plan_.is_full()) {
-      active_arena = nullptr;  // the plan itself is no block of the run
-      try {
-        plan_.reserve(2 * plan_.size);
-      } catch (...) {
-        active_arena = this;
-        return nullptr;  // not noted: the next run differs from the plan
-      }
-      active_arena = this;
-    }
-    plan_[plan_.size++] = {bytes, now_++, kForever, -1, true};
-    ticket = {number_, plan_number_, static_cast<int32_t>(plan_.size) - 1};
+    // Where it is not noted, the next run differs from the plan.
+    if (count_ == room_ && !reserve(count_ == 0 ? 256 : 2 * count_)) return nullptr;
+    plan_[count_] = {bytes, now_++, kForever, -1, true};
+    ticket = {number_, plan_number_, static_cast<int32_t>(count_++)};
     return nullptr;
   }
   if (state_ != State::planned) return nullptr;
   // Blocks that only the noted run took, for what is made once, are passed over.
   size_t n = next_;
-  const size_t end = std::min(plan_.size, next_ + kMostPassed);
+  const size_t end = std::min(count_, next_ + kMostPassed);
   while (n < end && plan_[n].bytes != bytes) ++n;
   Planned* p = n < end ? &plan_[n] : nullptr;
   next_ = p ? n + 1 : next_;
-  if (!p || p->lives || (p->offset >= 0 && !is_free(*p)) || live_.is_full()) {
+  if (!p || p->lives || (p->offset >= 0 && !is_free(*p))) {
     differs_ = true;
     ++outside_;
     return nullptr;
@@ -162,7 +163,10 @@ void* Arena::take(size_t bytes, Ticket& ticket) noexcept {
   }
   p->lives = true;
   ticket = {number_, plan_number_, static_cast<int32_t>(n)};
-  live_[live_.size++] = ticket.block;
+  p->before = -1;
+  p->behind = live_;
+  if (live_ >= 0) planned(live_).before = ticket.block;
+  live_ = ticket.block;
   return memory_ + p->offset;
 }
 
@@ -177,17 +181,12 @@ void Arena::give_back(Ticket ticket) noexcept {
 }
 
 void Arena::free(int32_t block) noexcept {
-  Planned& p = plan_[static_cast<size_t>(block)];
+  Planned& p = planned(block);
   p.lives = false;
-  if (state_ != State::planned) {
-    if (state_ == State::noting) p.last = now_++;
-    return;
-  }
-  for (int32_t& live : live_) {
-    if (live != block) continue;
-    live = live_[--live_.size];
-    return;
-  }
+  if (state_ == State::noting) p.last = now_++;
+  if (state_ != State::planned) return;
+  (p.before < 0 ? live_ : planned(p.before).behind) = p.behind;
+  if (p.behind >= 0) planned(p.behind).before = p.before;
 }
 
 }  // namespace sconce::lite

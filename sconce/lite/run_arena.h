@@ -49,32 +49,19 @@ class Arena {
     uint32_t first, last;
     int64_t offset;  // -1: it has no place here
     bool lives = false;
+    int32_t before = -1, behind = -1;  // others that live in the arena
   };
-  // An array that grows when it is told to: what a run notes must not take memory.
-  template <class T>
-  struct Array {
-    T& operator[](size_t i) const { return items[i]; }
-    T* begin() const { return items.get(); }
-    T* end() const { return items.get() + size; }
-    bool is_full() const { return size == room; }
-    void reserve(size_t count) {
-      if (count <= room) return;
-      std::unique_ptr<T[]> more(new T[count]);
-      for (size_t i = 0; i < size; ++i) more[i] = items[i];
-      items = std::move(more);
-      room = count;
-    }
-    std::unique_ptr<T[]> items;
-    size_t size = 0, room = 0;
-  };
+  Planned& planned(int32_t block) const { return plan_[static_cast<size_t>(block)]; }
+  bool reserve(size_t count) noexcept;  // false when there is no memory
   void lay_out();
   void settle() noexcept;
   void free(int32_t block) noexcept;
   bool is_free(const Planned& p) const noexcept;
 
   enum class State : uint8_t { none, noting, noted, laid_out, planned } state_ = State::none;
-  Array<Planned> plan_;
-  Array<int32_t> live_;  // numbers of those that live
+  Planned* plan_ = nullptr;  // in memory of the host, since noting what a run takes must not be noted
+  size_t count_ = 0, room_ = 0;
+  int32_t live_ = -1;  // the first of those that live in the arena
   char* memory_ = nullptr;
   size_t bytes_ = 0, outside_ = 0;
   size_t next_ = 0;

@@ -81,9 +81,9 @@ std::shared_ptr<const FileBytes> FileBytes::open(const std::string& path, How ho
   return result;
 }
 
-std::shared_ptr<const FileBytes> FileBytes::copy(std::span<const std::byte> bytes, std::string name) {
+std::shared_ptr<const FileBytes> FileBytes::copy(std::span<const std::byte> bytes, std::string_view name) {
   std::shared_ptr<FileBytes> result(new FileBytes);
-  result->name_ = std::move(name);
+  result->name_ = name;
   result->size_ = bytes.size();
   if (bytes.empty()) return result;
   result->data_ = new_memory(bytes.size(), result->name_);
@@ -91,13 +91,13 @@ std::shared_ptr<const FileBytes> FileBytes::copy(std::span<const std::byte> byte
   return result;
 }
 
-std::shared_ptr<const FileBytes> FileBytes::borrow(std::span<std::byte> bytes, std::string name,
-                                                   std::shared_ptr<void> owner) {
+std::shared_ptr<const FileBytes> FileBytes::borrow(std::span<std::byte> bytes, std::string_view name,
+                                                   const std::shared_ptr<void>& owner) {
   std::shared_ptr<FileBytes> result(new FileBytes);
-  result->name_ = std::move(name);
+  result->name_ = name;
   result->data_ = bytes.data();
   result->size_ = bytes.size();
-  result->owner_ = std::move(owner);
+  result->owner_ = owner;
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "sconce/base/export.h"
 
@@ -26,10 +27,10 @@ class SCONCE_API FileBytes {
   // all others.
   static std::shared_ptr<const FileBytes> read_or_map(const std::string& path);
   // A copy of bytes that are already there; `name` is their name in errors.
-  static std::shared_ptr<const FileBytes> copy(std::span<const std::byte> bytes, std::string name);
+  static std::shared_ptr<const FileBytes> copy(std::span<const std::byte> bytes, std::string_view name);
   // Borrowed memory, which `owner` keeps alive; a write to a tensor that lies in it writes there.
-  static std::shared_ptr<const FileBytes> borrow(std::span<std::byte> bytes, std::string name,
-                                                 std::shared_ptr<void> owner);
+  static std::shared_ptr<const FileBytes> borrow(std::span<std::byte> bytes, std::string_view name,
+                                                 const std::shared_ptr<void>& owner);
   ~FileBytes();
   FileBytes(const FileBytes&) = delete;
 
