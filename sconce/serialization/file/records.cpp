@@ -53,30 +53,27 @@ void Records::check_byte_order() const {
   if (order != "little") refuse("{}: the byte order '{}{}' is not supported, only 'little'", order);
 }
 
+Storages::Storages(const Records& records)
+    : records_(records), storages_(new Known[records.zip().records().size() + 1]) {}
+
 Tensor Storages::find(std::string_view folder, std::string_view key, std::optional<DType> dtype, int64_t count) {
   const DType type = dtype.value_or(DType::uint8);
   int64_t bytes = 0;
   if (count < 0 || __builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes))
     records_.refuse("{}: storage '{}{}' claims to have {} elements", key, {}, count);
   const ZipReader::Record* record = records_.find(folder, key);
-  Known none;
-  Known* known = &none;
-  if (record) {
-    if (record->size < static_cast<size_t>(bytes))
-      records_.refuse("{}: record '{}{}' has {} bytes, its tensors need {}", folder, key,
-                      static_cast<int64_t>(record->size), bytes);
-    const std::span<const ZipReader::Record> all = records_.zip().records();
-    if (!storages_) storages_.reset(new Known[all.size()]);
-    known = &storages_[static_cast<size_t>(record - all.data())];
-  } else if (bytes != 0) {
-    records_.refuse(kNoRecord, folder, key);
+  if (!record && bytes != 0) records_.refuse(kNoRecord, folder, key);
+  if (record && record->size < static_cast<size_t>(bytes))
+    records_.refuse("{}: record '{}{}' has {} bytes, its tensors need {}", folder, key,
+                    static_cast<int64_t>(record->size), bytes);
+  const std::span<const ZipReader::Record> all = records_.zip().records();
+  Known& known = storages_[record ? static_cast<size_t>(record - all.data()) : all.size()];
+  if (!known.storage || !record) known.storage = make(record);
+  if (type == DType::bool_ && !known.sound) {
+    make_bools_sound({static_cast<std::byte*>(known.storage->data), known.storage->nbytes});
+    known.sound = true;
   }
-  if (!known->storage) known->storage = make(record);
-  if (type == DType::bool_ && !known->sound) {
-    make_bools_sound({static_cast<std::byte*>(known->storage->data), known->storage->nbytes});
-    known->sound = true;
-  }
-  return make_tensor(known->storage, type, {count}, {1}, 0);
+  return make_tensor(known.storage, type, {count}, {1}, 0);
 }
 
 // The whole record: tensors of other dtypes over it may need more than the first one that asks. Null is an empty one.

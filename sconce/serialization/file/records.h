@@ -52,7 +52,7 @@ SCONCE_API std::vector<std::pair<std::string, std::string>> extra_files(const Re
 class SCONCE_API Storages {
  public:
   // `records` must outlive the storages; tensors need neither.
-  explicit Storages(const Records& records) : records_(records) {}
+  explicit Storages(const Records& records);
 
   // A flat tensor over record `key` of a folder ("data/", "constants/"); nothing for dtype: bytes. Throws Error when
   // the record is missing or too short.
@@ -66,7 +66,7 @@ class SCONCE_API Storages {
   Ref<Storage> make(const ZipReader::Record* record) const;
 
   const Records& records_;
-  std::unique_ptr<Known[]> storages_;  // one for each record, when one was asked for
+  const std::unique_ptr<Known[]> storages_;  // one for each record, and for none
 };
 
 }  // namespace sconce
