@@ -132,13 +132,17 @@ void read_lite_archive(Model& model, const Records& records, bool trust) {
   archive->module = read_archive_pickle("data.pkl", context);
   if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", records.name().c_str());
   const TypePtr type = archive->module.to_object().type();
+  model.reserve(program.methods.size());
   for (const bool is_forward : {true, false}) {  // which is the first
     const std::span<StackMethod> methods = program.methods;
     for (size_t i = 0; i < methods.size(); ++i) {
       const std::string_view name = methods[i].short_name();
       if (methods[i].self == type && (name == "forward"sv) == is_forward && name != "__setstate__"sv &&
-          name != "__getstate__"sv)
-        model.add(name, methods[i].signature(1), i);
+          name != "__getstate__"sv) {
+        const Value signature = methods[i].signature(1);
+        program.kept.to_list().append(signature);
+        model.add(name, signature.to_string_ref(), i);
+      }
     }
   }
 }

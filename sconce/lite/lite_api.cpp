@@ -364,10 +364,10 @@ void sconce_lite_free(sconce_lite_model* model) { delete model; }
 
 size_t sconce_lite_method_count(const sconce_lite_model* model) { return model ? model->model.methods.size() : 0; }
 const char* sconce_lite_method_name(const sconce_lite_model* model, size_t method) {
-  return method < sconce_lite_method_count(model) ? model->model.methods[method].name.c_str() : nullptr;
+  return method < sconce_lite_method_count(model) ? model->model.methods[method].name.data() : nullptr;
 }
 const char* sconce_lite_method_signature(const sconce_lite_model* model, size_t method) {
-  return method < sconce_lite_method_count(model) ? model->model.methods[method].signature.c_str() : nullptr;
+  return method < sconce_lite_method_count(model) ? model->model.methods[method].signature.data() : nullptr;
 }
 size_t sconce_lite_find_method(const sconce_lite_model* model, const char* name) {
   if (!name) return SIZE_MAX;

@@ -28,8 +28,14 @@ Model::Model(const FileBytesPtr& file, bool trust) {
   read(*this, records, trust);
 }
 
-void Model::add(std::string_view name, std::string signature, size_t number) {
-  methods.push_back({std::string(name), std::move(signature), number, std::make_unique<Arena>()});
+void Model::reserve(size_t count) { room_ = std::make_unique<ModelMethod[]>(count); }
+
+void Model::add(std::string_view name, std::string_view signature, size_t number) {
+  methods = {room_.get(), methods.size() + 1};
+  ModelMethod& method = methods.back();
+  method.name = name;
+  method.signature = signature;
+  method.number = number;
 }
 
 const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
@@ -41,7 +47,7 @@ const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
   if (bytes != 0) limits.memory = bytes;
   std::optional<OwnBudget> budget;
   if (limits.any()) budget.emplace(limits, "the call");
-  ActiveArena active(*method.arena);
+  ActiveArena active(method.arena);
   result_ = body->run(method.number, args);
   active.succeeded();
   return result_;
@@ -49,7 +55,7 @@ const Value& Model::run(ModelMethod& method, std::vector<Value>& args) {
 
 size_t Model::arena_bytes() const {
   size_t sum = 0;
-  for (const ModelMethod& m : methods) sum += m.arena->bytes();
+  for (const ModelMethod& m : methods) sum += m.arena.bytes();
   return sum;
 }
 

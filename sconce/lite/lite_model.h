@@ -21,24 +21,27 @@ class ModelBody {
 };
 
 struct ModelMethod {
-  std::string name, signature;
-  size_t number;                 // for the body
-  std::unique_ptr<Arena> arena;  // of its runs
+  std::string_view name, signature;  // of the body; null characters follow
+  size_t number = 0;                 // for the body
+  Arena arena;                       // of its runs
 };
 
 class Model {
+  std::unique_ptr<ModelMethod[]> room_;  // above what has tensors in their arenas
+
  public:
   // Throws Error; of kind not_implemented where operators are missing, with the list of them.
   Model(const FileBytesPtr& file, bool trust);
-  void add(std::string_view name, std::string signature, size_t number);
-  std::vector<ModelMethod> methods;  // above what has tensors in their arenas
+  void reserve(size_t count);  // methods, before the first is added
+  void add(std::string_view name, std::string_view signature, size_t number);
+  std::span<ModelMethod> methods;
   std::unique_ptr<ModelBody> body;
   uint64_t steps = 0, bytes = 0;  // limits of a run; 0: none
 
   // The result is kept until the next run. Throws Error.
   const Value& run(ModelMethod& method, std::vector<Value>& args);  // as ModelBody has them
   size_t arena_bytes() const;
-  size_t outside() const { return last_ ? last_->arena->outside() : 0; }  // of the last run
+  size_t outside() const { return last_ ? last_->arena.outside() : 0; }  // of the last run
 
  private:
   const ModelMethod* last_ = nullptr;  // that ran

@@ -51,8 +51,8 @@ bool matches(const Output& tree, const Value& v, const Tape& tape, std::vector<T
 
 }  // namespace
 
-TapeRunner::TapeRunner(compiled::CompiledFunction function, std::string file)
-    : function_(std::move(function)), file_(std::move(file)) {
+TapeRunner::TapeRunner(compiled::CompiledFunction function, std::string signature, std::string file)
+    : function_(std::move(function)), signature_(std::move(signature)), file_(std::move(file)) {
   for (const compiled::Program& program : function_.programs) {
     const Tape& tape = program.tape;
     Steps& steps = steps_.emplace_back();
@@ -172,8 +172,10 @@ void read_compiled_file(Model& model, const Records& records, bool) {
   schema.returns.emplace_back();
   schema.returns[0].type = function.result;
   schema.name = function.name;
-  model.add(schema.name, schema.to_string(), 0);
-  model.body = std::make_unique<TapeRunner>(std::move(function), records.name());
+  auto* const runner = new TapeRunner(std::move(function), schema.to_string(), records.name());
+  model.body.reset(runner);
+  model.reserve(1);
+  model.add(runner->name(), runner->signature(), 0);
 }
 
 }  // namespace sconce::lite

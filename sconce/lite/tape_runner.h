@@ -11,7 +11,9 @@ namespace sconce::lite {
 
 class TapeRunner final : public ModelBody {
  public:
-  explicit TapeRunner(compiled::CompiledFunction function, std::string file);
+  TapeRunner(compiled::CompiledFunction function, std::string signature, std::string file);
+  const std::string& name() const { return function_.name; }
+  const std::string& signature() const { return signature_; }
   // Throws Error; for arguments that the file was not compiled for, one that names both.
   Value run(size_t number, std::vector<Value>& args) override;
 
@@ -29,7 +31,7 @@ class TapeRunner final : public ModelBody {
   void call(const compiled::Program& program, Steps& steps, size_t node) const;
 
   compiled::CompiledFunction function_;
-  std::string file_;
+  std::string signature_, file_;
   std::vector<Steps> steps_;
 };
 
