@@ -12,14 +12,15 @@ from cpp_literal import write_source
 
 
 def upgraded(folder: pathlib.Path) -> list[str]:
-    """Rows of lite::UpgradedOperator, from builtins/upgraders/v<last version>.py."""
-    rows = []
+    """Lines "3 aten::div(self,other)" for lite::upgraded_until, from builtins/upgraders/v<last version>.py."""
+    rows = {}
     for path in sorted(folder.glob("builtins/upgraders/v*.py"), key=lambda p: int(p.stem[1:])):
         for function in ast.parse(path.read_text()).body:
             if isinstance(function, ast.FunctionDef):
                 names = ",".join(a.arg for a in function.args.args + function.args.kwonlyargs)
-                rows.append(f'    {{"aten::{function.name}", {path.stem[1:]}, "{names}"}},')
-    return rows
+                rows[f"aten::{function.name}({names})"] = path.stem[1:]
+    assert all(len(version) == 1 for version in rows.values())
+    return [f'    "{version} {signature}"' for signature, version in rows.items()]
 
 
 def main() -> None:
@@ -33,11 +34,12 @@ def main() -> None:
             "",
             "namespace sconce::lite {",
             "",
-            "ListRef<UpgradedOperator> upgraded_operators() {",
-            "  static constexpr UpgradedOperator operators[] = {",
-            *rows,
-            "  };",
-            f"  return ListRef<UpgradedOperator>(operators, {len(rows)});",
+            "int upgraded_until(std::string_view signature) {",
+            "  constexpr std::string_view kLines =",
+            *rows[:-1],
+            f"{rows[-1]};",
+            "  const size_t at = kLines.find(signature);",
+            "  return at == kLines.npos ? 0 : kLines[at - 1] - '0';",
             "}",
             "",
             "}  // namespace sconce::lite",

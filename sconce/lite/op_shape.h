@@ -13,13 +13,17 @@ struct OpShape {
   bool is_vararg = false, is_varret = false, makes_tensor = false;
 };
 
-// The argument at a place below OpShape::arguments.
-struct OpArgument {
-  OpArgument(const Op& op, size_t index);
-  // Throws Error for an argument that has none.
+// The arguments, one after the other.
+struct OpArguments {
+  explicit OpArguments(const Op& op);
+  // Goes to the next; false behind the last.
+  bool next();
+  // Of one that has a default.
   Value default_value() const;
-  bool has_default() const { return !default_text.empty(); }
-  std::string_view type, name, default_text;
+
+  std::string_view type, name, default_text;     // empty: there is none
+  bool keyword_only = false, is_vararg = false;  // seen so far: "*", "..."
+  const char* rest;                              // of the schema
 };
 
 }  // namespace sconce::lite

@@ -1,7 +1,6 @@
 #include "sconce/lite/stack_code.h"
 
 #include <algorithm>
-#include <array>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -24,8 +23,7 @@ namespace {
 constexpr size_t kMostMethods = 10'000;     // a limit against hostile files
 constexpr size_t kMostComplaints = 10'000;  // that are looked at
 
-constexpr size_t kOpcodeCount = static_cast<size_t>(Opcode::to_list) + 1;
-constexpr std::string_view kSpecial[] = {"", "prim::TupleUnpack", "prim::Uninitialized", "prim::RaiseException"};
+constexpr char kSpecial[][21] = {"prim::TupleUnpack", "prim::Uninitialized", "prim::RaiseException"};
 // Opcodes that are operators.
 constexpr size_t kPromoted = 0
 #define SCONCE_LITE_OPCODE(name, text, operands, effect, op) +(op[0] != 0)
@@ -35,20 +33,10 @@ constexpr size_t kPromoted = 0
 
 // Is this an operator that meant something else in archives of this version?
 bool is_upgraded(const Op& op, int version) {
-  for (const UpgradedOperator& u : upgraded_operators()) {
-    if (std::string_view(u.name) != op.info.name || version > u.last_version) continue;
-    std::string_view rest = u.arguments;
-    const size_t count = OpShape(op).arguments;
-    for (size_t i = 0; i < count; ++i) {
-      const std::string_view name = OpArgument(op, i).name;
-      if (!rest.starts_with(name)) break;
-      rest.remove_prefix(name.size());
-      if (i + 1 == count && rest.empty()) return true;
-      if (!rest.starts_with(',')) break;
-      rest.remove_prefix(1);
-    }
-  }
-  return false;
+  std::string signature = format_message(" {}", {op.info.name});
+  char before = '(';
+  for (OpArguments a(op); a.next(); before = ',') (signature += before).append(a.name);
+  return version <= upgraded_until(signature += ')');
 }
 
 // Reads the tables of one method after the other, and verifies them.
@@ -58,71 +46,76 @@ class ProgramReader {
       : file_(file), archive_version_(archive_version), types_(types), program_(program) {}
 
   void read(const Value& pickle) {
-    const std::vector<Value>& items = tuple(pickle, "the pickle");
+    program_.kept = new_list(any_type());
+    const Values items = tuple(pickle);
     const int64_t version = !items.empty() && items[0].is_int() ? items[0].to_int() : 3;  // the first ones did not say
     if (version < kOldestBytecode || version > kNewestBytecode) {
-      wrong("bytecode of version %" PRId64 " cannot be read, versions %" PRId64 " to %" PRId64 " can", version,
-            kOldestBytecode, kNewestBytecode);
+      wrong("bytecode of version %" PRId64 " cannot be read, versions %d to %d can", version,
+            static_cast<int>(kOldestBytecode), static_cast<int>(kNewestBytecode));
     }
     counts_arguments_ = version > 5;
     if (items.size() - 1 > kMostMethods) wrong("there are more than %zu methods", kMostMethods);
     program_.methods = program_.room.take<StackMethod>(items.size() - 1);
-    for (size_t i = 1; i < items.size(); ++i) read_method(items[i], program_.methods[i - 1]);
+    const Value* item = &items[0];
+    for (StackMethod& m : program_.methods) read_method(*++item, m);
     if (!complaints_.empty())
       fail(ErrorKind::not_implemented, "{}: bytecode.pkl: operators that it needs are missing: {}",
            {file_, complaints_});
+    what_ = "instruction";
     in_code_ = true;
     for (StackMethod& m : program_.methods) verify(m);
   }
 
  private:
-  // Says where: which method, and, once its tables are read, which instruction.
+  using Values = std::span<const Value>;
+  static constexpr size_t kNone = SIZE_MAX;
+
+  // Says where: which method, and which row of a table, or instruction.
   [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] void wrong(const char* what, ...) const {
     va_list args;
     va_start(args, what);
     char text[512], at[80] = "";
     std::vsnprintf(text, sizeof text, what, args);
     va_end(args);
-    if (in_code_) std::snprintf(at, sizeof at, ": instruction %zu: %s", at_, opcode_name(method_->code[at_].op).data());
-    const bool has_name = method_ && method_->name.data();
-    refuse("%s: bytecode.pkl: %s%s%s%s: %s", file_.c_str(),
-           has_name  ? "method '"
-           : method_ ? "a method"
-                     : "all methods",
-           has_name ? method_->name.data() : "", has_name ? "'" : "", at, text);
+    if (at_ != kNone)
+      std::snprintf(at, sizeof at, ": %s %zu%s%s", what_, at_, in_code_ ? ": " : "",
+                    in_code_ ? opcode_name(method_->code[at_].op).data() : "");
+    const char* const name = method_ ? method_->name.data() : nullptr;
+    refuse("%s: bytecode.pkl%s%s%s%s: %s", file_.c_str(), name ? ": method '" : "", name ? name : "", name ? "'" : "",
+           at, text);
   }
-  [[noreturn, gnu::cold, gnu::noinline]] void wrong_kind(const Value& v, const char* what, const char* wanted) const {
-    wrong("%s is %s, not %s", what, tag_name(v.tag()).data(), wanted);
+  [[noreturn, gnu::cold, gnu::noinline]] void wrong_kind(const Value& v, const char* wanted) const {
+    wrong("%s is %s, not %s", at_ == kNone ? what_ : "a part", tag_name(v.tag()).data(), wanted);
   }
 
   // ---- tables ----
-  const std::vector<Value>& tuple(const Value& v, const char* what, size_t size = SIZE_MAX) const {
-    if (!v.is_tuple()) wrong_kind(v, what, "a tuple");
-    const std::vector<Value>& items = v.to_tuple().items;
-    if (size != SIZE_MAX && items.size() != size) wrong("%s has %zu items, not %zu", what, items.size(), size);
+  Values tuple(const Value& v, size_t size = kNone) const {
+    if (!v.is_tuple()) wrong_kind(v, "a tuple");
+    const Values items = v.to_tuple().items;
+    if (size != kNone && items.size() != size) wrong("%s has %zu items, not %zu", what_, items.size(), size);
     return items;
   }
-  const std::string& text(const Value& v, const char* what) const {
-    if (!v.is_string()) wrong_kind(v, what, "a text");
+  const std::string& text(const Value& v) const {
+    if (!v.is_string()) wrong_kind(v, "a text");
     return v.to_string_ref();
   }
-  int64_t number(const Value& v, const char* what, int64_t low, int64_t high) const {
-    if (!v.is_int()) wrong_kind(v, what, "an int");
+  int64_t number(const Value& v, int64_t low, int64_t high) const {
+    if (!v.is_int()) wrong_kind(v, "an int");
     if (v.to_int() < low || v.to_int() > high)
-      wrong("%s is %" PRId64 ", not in %" PRId64 " to %" PRId64, what, v.to_int(), low, high);
+      wrong("%s is %" PRId64 ", not in %" PRId64 " to %" PRId64, what_, v.to_int(), low, high);
     return v.to_int();
   }
-  // Field `index` of a table of (name, value), which must be called so.
-  const Value& field(const std::vector<Value>& table, size_t index, const char* name) const {
-    if (index >= table.size()) wrong("there is no '%s': the table ends after %zu fields", name, table.size());
-    const std::vector<Value>& pair = tuple(table[index], name, 2);
-    if (const std::string& found = text(pair[0], "a field's name"); found != name)
-      wrong("field %zu is '%s', not '%s'", index, found.c_str(), name);
+  // The next field of the table, a pair (name, value), which must be called so.
+  const Value& field(const char* name) {
+    what_ = name;
+    if (table_.empty()) wrong("there is no '%s'", name);
+    const Values pair = tuple(table_[0], 2);
+    if (const std::string& found = text(pair[0]); found != name)
+      wrong("there is '%s' in place of '%s'", found.c_str(), name);
+    table_ = table_.subspan(1);
     return pair[1];
   }
-  const std::vector<Value>& rows(const std::vector<Value>& table, size_t index, const char* name) const {
-    return tuple(field(table, index, name), name);
-  }
+  Values rows(const char* name) { return tuple(field(name)); }
   // Of a type of the method's schema, or, without the argument's name, of one that an instruction names.
   TypePtr parse(const std::string& said, const char* argument) const {
     try {
@@ -133,141 +126,159 @@ class ProgramReader {
     }
   }
   const Value& keep(const Value& v) {
-    program_.kept.push_back(Value(v));
+    program_.kept.to_list().append(v);
     return v;
   }
 
-  void read_method(const Value& v, StackMethod& m) {
+  [[gnu::noinline]] void read_method(const Value& v, StackMethod& m) {
     in_code_ = false;
+    at_ = kNone;
     method_ = &m;
-    const std::vector<Value>& parts = tuple(v, "it", 3);
-    m.name = text(keep(parts[0]), "its name");
+    what_ = "a method";
+    const Values parts = tuple(v, 3);
+    m.name = text(keep(parts[0]));
     const size_t dot = m.name.rfind('.');
     if (dot == m.name.npos) wrong("its name names no class");
     m.self = types_.find_class(m.name.substr(0, dot));
     if (program_.find(m.self, m.short_name()) != &m) wrong("it is there twice");
-    const std::vector<Value>& code = tuple(parts[1], "the code table");
-    const std::vector<Value>& operators = rows(code, 1, "operators");
+    table_ = tuple(parts[1]);
+    const Values code = rows("instructions");
+    const Values operators = rows("operators");
     m.operators = program_.room.take<StackOperator>(operators.size() + kPromoted);
     operators_ = 0;
-    promoted_.fill(-1);
-    for (const Value& o : operators) read_operator(o);
-    const std::vector<Value>& instructions = rows(code, 0, "instructions");
-    m.code = program_.room.take<Instruction>(instructions.size());
-    for (size_t i = 0; i < instructions.size(); ++i) m.code[i] = read_instruction(instructions[i], i);
+    for (at_ = 0; at_ < operators.size(); ++at_) read_operator(operators[at_]);
+    what_ = "instructions";
+    m.code = program_.room.take<Instruction>(code.size());
+    for (at_ = 0; at_ < code.size(); ++at_) read_instruction(code[at_], m.code[at_], operators.size());
+    at_ = kNone;
     m.operators = m.operators.first(operators_);
-    m.constants = tuple(keep(field(code, 2, "constants")), "constants");
-    type_texts_ = &rows(code, 3, "types");
-    m.types = program_.room.take<TypePtr>(type_texts_->size());
-    m.registers = static_cast<uint32_t>(number(field(code, 4, "register_size"), "register_size", 0, kMaxRegisters));
-    const std::vector<Value>& schema = tuple(keep(parts[2]), "the schema table", 2);
-    m.arguments = read_arguments(rows(schema, 0, "arguments"));
-    const std::span<StackArgument> results = read_arguments(rows(schema, 1, "returns"));
-    if (results.size() != 1) wrong("it has %zu results, not one", results.size());
-    m.result = results[0].type;
+    m.constants = tuple(keep(field("constants")));
+    type_texts_ = rows("types");
+    m.types = program_.room.take<TypePtr>(type_texts_.size());
+    m.registers = static_cast<uint32_t>(number(field("register_size"), 0, kMaxRegisters));
+    table_ = tuple(keep(parts[2]), 2);
+    const Values results = table_.last(1);
+    m.arguments = read_arguments(rows("arguments"));
+    table_ = results;
+    const std::span<StackArgument> returns = read_arguments(rows("returns"));
+    if (returns.size() != 1) wrong("it has %zu results, not one", returns.size());
+    m.result = returns[0].type;
     if (m.code.empty()) wrong("it has no instructions");
+    what_ = "instruction";
     in_code_ = true;
     for (at_ = 0; at_ < m.code.size(); ++at_) check_operands(m, m.code[at_]);
   }
 
-  std::span<StackArgument> read_arguments(const std::vector<Value>& rows) const {
+  std::span<StackArgument> read_arguments(Values rows) {
     if (rows.size() > static_cast<size_t>(kMaxArguments))
       wrong("there are %zu arguments, at most %d are possible", rows.size(), static_cast<int>(kMaxArguments));
     const std::span<StackArgument> arguments = program_.room.take<StackArgument>(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const std::vector<Value>& parts = tuple(rows[i], "an argument", 3);
-      StackArgument& a = arguments[i];
-      a.name = text(field(parts, 0, "name"), "an argument's name");
-      a.type = parse(text(field(parts, 1, "type"), "an argument's type"), a.name.data());
-      const Value& value = field(parts, 2, "default_value");
+    const Value* row = rows.data();
+    for (StackArgument& a : arguments) {
+      table_ = tuple(*row++, 3);
+      a.name = text(field("name"));
+      a.type = parse(text(field("type")), a.name.data());
+      const Value& value = field("default_value");
       // None is both no default and the default None; only an optional argument can have that.
       if (!value.is_none() || a.type->is(TypeKind::optional)) a.default_value = &value;
     }
     return arguments;
   }
 
-  Instruction read_instruction(const Value& v, size_t at) {
-    const std::vector<Value>& parts = tuple(v, "an instruction", 3);
-    const std::string& name = text(parts[0], "an opcode");
+  [[gnu::noinline]] void read_instruction(const Value& v, Instruction& i, size_t promoted_from) {
+    const Values parts = tuple(v, 3);
+    const std::string& name = text(parts[0]);
     const std::optional<Opcode> op = opcode_by_name(name);
-    if (!op) wrong("instruction %zu: there is no opcode '%s' in the bytecode of lite archives", at, name.c_str());
-    const Instruction i{*op, static_cast<int32_t>(number(parts[1], "X of an instruction", INT32_MIN, INT32_MAX)),
-                        static_cast<uint16_t>(number(parts[2], "N of an instruction", 0, UINT16_MAX))};
+    if (!op) wrong("there is no opcode '%s' in the bytecode of lite archives", name.c_str());
+    i.op = *op;
+    i.x = static_cast<int32_t>(number(parts[1], INT32_MIN, INT32_MAX));
+    i.n = static_cast<uint16_t>(number(parts[2], 0, UINT16_MAX));
     // Operators that have an opcode of their own are called as all others.
     const std::string_view called = opcode_operator(i.op);
-    if (called.empty() || i.op == Opcode::dict_index) return i;
-    int32_t& known = promoted_[static_cast<size_t>(i.op)];
-    if (known < 0) {
-      known = static_cast<int32_t>(operators_);
-      find_operator(called, find_op(called), -1);
+    if (called.empty() || i.op == Opcode::dict_index) return;
+    size_t known = promoted_from;
+    while (known < operators_ && method_->operators[known].name != called.data()) ++known;
+    if (known == operators_) find_operator(called.data(), "", find_op(called), -1);
+    if (i.op == Opcode::format) {
+      at_most(i.x, kMaxStack);
+      i.n = static_cast<uint16_t>(i.x);
+      i.op = Opcode::opn;
+    } else {
+      i.op = Opcode::op;
     }
-    const bool counts = i.op == Opcode::format;
-    return {counts ? Opcode::opn : Opcode::op, known,
-            static_cast<uint16_t>(counts ? std::clamp<int64_t>(i.x, 0, kMaxStack) : 0)};
+    i.x = static_cast<int32_t>(known);
   }
 
   // ---- operators ----
   // Until version 5 every argument is pushed, and nothing says how many.
   void read_operator(const Value& v) {
-    const std::vector<Value>& parts = tuple(v, "an operator", counts_arguments_ ? 3 : 2);
-    const std::string& name = text(parts[0], "an operator's name");
-    const std::string& overload = text(parts[1], "an operator's overload");
-    const int64_t pushed = counts_arguments_ ? number(parts[2], "a number of arguments", -1, kMaxArguments) : -1;
-    const Value whole = overload.empty() ? parts[0] : Value(format_message("{}.{}", {name, overload}));
-    find_operator(keep(whole).to_string_ref(), find_op(name, overload), pushed);
+    const Values parts = tuple(v, counts_arguments_ ? 3 : 2);
+    const std::string &name = text(parts[0]), &overload = text(parts[1]);
+    find_operator(name.c_str(), overload.c_str(), find_op(name, overload),
+                  counts_arguments_ ? number(parts[2], -1, kMaxArguments) : -1);
   }
 
-  // `name` is that of a value that is kept, or of the table of opcodes.
-  void find_operator(std::string_view name, const Op* op, int64_t pushed) {
+  // All that is wrong with operators is told at once, each once.
+  void find_operator(const char* name, const char* overload, const Op* op, int64_t pushed) {
     StackOperator& o = method_->operators[operators_++];
     o.name = name;
     o.op = op;
-    for (size_t i = 1; i < std::size(kSpecial); ++i) {
-      if (name != kSpecial[i]) continue;
-      o.kind = static_cast<StackOperator::Kind>(i);
+    for (size_t i = 0; i < std::size(kSpecial); ++i) {
+      if (std::string_view(name) != kSpecial[i]) continue;
+      o.kind = static_cast<StackOperator::Kind>(i + 1);
       return;
     }
-    if (!op && missing_words) {
+    char text[256], whole[512];
+    const char* const why = misfit(o, pushed, text);
+    if (!why) return;
+    const bool is_missing = !op && missing_words;
+    std::snprintf(whole, sizeof whole, is_missing ? "%s%s%s" : "%s%s%s (%s)", name, *overload ? "." : "", overload,
+                  why);
+    if (is_missing) {
       o.kind = StackOperator::Kind::missing;
-      return;
+      o.name = keep(Value(whole)).to_string_ref().c_str();
+    } else if (++complaint_count_ <= kMostComplaints &&
+               std::string_view(complaints_).find(whole) == std::string_view::npos) {
+      if (!complaints_.empty()) complaints_.append(", ");
+      complaints_.append(whole);
     }
-    if (!op) return complain(o, "does not exist");
-    if (is_hidden(*op)) return complain(o, "%s", kHidden);
-    const OpShape shape(*op);
-    if (shape.is_varret) return complain(o, "has any number of results");
-    if (is_upgraded(*op, archive_version_))
-      return complain(o, "meant something else in archives of version %d, which only the front end knows",
-                      archive_version_);
+  }
+
+  // Why the operator cannot be called so, or null; `text` is room for it.
+  const char* misfit(StackOperator& o, int64_t pushed, char (&text)[256]) {
+    if (!o.op) return "does not exist";
+    if (is_hidden(*o.op)) return kHidden;
+    const OpShape shape(*o.op);
+    if (shape.is_varret) return "has any number of results";
+    if (is_upgraded(*o.op, archive_version_)) {
+      std::snprintf(text, sizeof text, "meant something else in archives of version %d, which only the front end knows",
+                    archive_version_);
+      return text;
+    }
     o.is_vararg = shape.is_vararg;
     o.arguments = shape.arguments;
     o.results = shape.returns;
     o.out = shape.out;
     o.pushed = pushed < 0 || o.is_vararg ? shape.arguments : static_cast<uint16_t>(pushed);
-    if (o.pushed > o.arguments || o.pushed < o.out)
-      return complain(o, "takes %d arguments, not %d", o.arguments, o.pushed);
-    if (o.pushed == o.arguments) return;
-    const Value defaults = new_tuple(size_t{o.arguments} - o.pushed);
-    Value* const values = keep(defaults).to_tuple().items.data();
-    o.defaults = values;
-    for (size_t i = 0; i < size_t{o.arguments} - o.pushed; ++i) {
-      const OpArgument a(*op, o.pushed - o.out + i);
-      if (!a.has_default())
-        return complain(o, "has no default for '%.*s'", static_cast<int>(a.name.size()), a.name.data());
-      values[i] = a.default_value();
+    if (o.pushed > o.arguments || o.pushed < o.out) {
+      std::snprintf(text, sizeof text, "takes %d arguments, not %d", o.arguments, o.pushed);
+      return text;
     }
-  }
-
-  // All that is wrong with operators is told at once, each once.
-  [[gnu::format(printf, 3, 4)]] void complain(const StackOperator& o, const char* why, ...) {
-    va_list args;
-    va_start(args, why);
-    char text[256];
-    std::vsnprintf(text, sizeof text, why, args);
-    va_end(args);
-    const std::string whole = format_message("{} ({})", {o.name, text});
-    if (++complaint_count_ > kMostComplaints || complaints_.find(whole) != complaints_.npos) return;
-    if (!complaints_.empty()) complaints_ += ", ";
-    complaints_ += whole;
+    const size_t left_out = size_t{o.arguments} - o.pushed;
+    if (left_out == 0) return nullptr;
+    std::vector<Value>& defaults = keep(new_tuple(left_out)).to_tuple().items;
+    o.defaults = defaults.data();
+    OpArguments a(*o.op);
+    for (int i = o.out; i < o.pushed; ++i) a.next();
+    for (Value& v : defaults) {
+      a.next();
+      if (a.default_text.empty()) {
+        std::snprintf(text, sizeof text, "has no default for '%.*s'", static_cast<int>(a.name.size()), a.name.data());
+        return text;
+      }
+      new (&v) Value(a.default_value());  // in place of None
+    }
+    return nullptr;
   }
 
   // ---- the verifier ----
@@ -279,7 +290,7 @@ class ProgramReader {
     if (count < 0 || count > most) wrong("the count %" PRId64 " is not in 0 to %" PRId64, count, most);
   }
 
-  void check_operands(StackMethod& m, const Instruction& i) {
+  [[gnu::noinline]] void check_operands(StackMethod& m, const Instruction& i) {
     switch (opcode_operands(i.op)[0]) {
       case 'r':  // counted from 1
         in_range("register", int64_t{i.x} - 1, 1, m.registers);
@@ -355,21 +366,22 @@ class ProgramReader {
     const StackOperator& o = m.operators[static_cast<size_t>(i.x)];
     if (i.op != Opcode::opn || o.kind != StackOperator::Kind::op || !o.op) return;
     if (o.is_vararg ? i.n < o.arguments : i.n != o.pushed)
-      wrong("%s takes %s%d arguments here, got %d", o.name.data(), o.is_vararg ? "at least " : "", o.pushed, i.n);
+      wrong("%s takes %s%d arguments here, got %d", o.op->info.name, o.is_vararg ? "at least " : "", o.pushed, i.n);
   }
   TypePtr need_type(StackMethod& m, int32_t index, TypeKind kind) {
     TypePtr& type = m.types[static_cast<size_t>(index)];
     if (!type) {
-      type = parse(text((*type_texts_)[static_cast<size_t>(index)], "a type"), nullptr);
+      type = parse(text(type_texts_[static_cast<size_t>(index)]), nullptr);
     }
     if (kind != TypeKind::any && !type->is(kind)) wrong("'%s' is no type for it", type->annotation().c_str());
     return type;
   }
 
   // Abstract interpretation, which follows how many values are on the stack.
-  void verify(StackMethod& m) {
+  [[gnu::noinline]] void verify(StackMethod& m) {
     method_ = &m;
-    std::vector<int32_t> both(2 * m.code.size(), -1);
+    Room room;
+    const std::span<int32_t> both = room.take<int32_t>(2 * m.code.size());
     depths_ = both.data();
     work_ = depths_ + m.code.size();
     works_ = 0;
@@ -386,19 +398,19 @@ class ProgramReader {
   void reach(const StackMethod& m, size_t at, int64_t depth) {
     if (at >= m.code.size()) wrong("the code ends without RET");
     int32_t& known = depths_[at];
-    if (known < 0) {
-      known = static_cast<int32_t>(depth);
+    if (known == 0) {
+      known = static_cast<int32_t>(depth) + 1;
       work_[works_++] = static_cast<int32_t>(at);
-    } else if (known != depth) {
+    } else if (known != depth + 1) {
       wrong("it leaves %" PRId64 " values on the stack for instruction %zu, which others reach with %d", depth, at,
-            known);
+            known - 1);
     }
     most_ = std::max(most_, depth);
   }
 
-  void step(StackMethod& m) {
+  [[gnu::noinline]] void step(StackMethod& m) {
     const Instruction& i = m.code[at_];
-    const int64_t depth = depths_[at_];
+    const int64_t depth = depths_[at_] - 1;
     if (i.op == Opcode::ret && depth != 1) wrong("it returns one value, the stack has %" PRId64, depth);
     int64_t pops = 0, pushes = 0, most = 0;  // `most` beside the values below those that it takes
     bool ends = i.op == Opcode::ret || i.op == Opcode::raise;
@@ -453,16 +465,17 @@ class ProgramReader {
   ArchiveTypes& types_;
   StackProgram& program_;
   bool counts_arguments_ = false;
-  StackMethod* method_ = nullptr;  // that is read or verified
-  bool in_code_ = false;           // at instruction `at_`
-  size_t at_ = 0;
-  const std::vector<Value>* type_texts_ = nullptr;
+  StackMethod* method_ = nullptr;    // that is read or verified
+  const char* what_ = "the pickle";  // that is read of it: a field, or a table
+  size_t at_ = kNone;                // the row of the table,
+  bool in_code_ = false;             // or an instruction
+  Values table_;                     // fields that are not read yet
+  Values type_texts_;
   std::string complaints_;
   size_t complaint_count_ = 0;
-  size_t operators_ = 0;                        // of the method, so far
-  std::array<int32_t, kOpcodeCount> promoted_;  // the operator of an opcode of the method; -1: none yet
-  // Of the verifier: the depth of the stack before each instruction, -1 where it is not reached; instructions to look
-  // at, each of which is there once.
+  size_t operators_ = 0;  // of the method, so far
+  // Of the verifier: the depth of the stack before each instruction and one more, 0 where it is not reached; instructions
+  // to look at, each of which is there once.
   int32_t *depths_ = nullptr, *work_ = nullptr;
   size_t works_ = 0;
   int64_t most_ = 0;
@@ -492,13 +505,15 @@ void* Room::zeros(size_t bytes) {
 
 std::string StackMethod::signature(size_t from) const {
   std::string out(short_name());
-  out += '(';
+  const char* before = "(";
   for (size_t i = from; i < arguments.size(); ++i) {
-    if (i > from) out += ", ";
-    ((out += arguments[i].type->to_string()) += ' ') += arguments[i].name;
-    if (arguments[i].default_value) out += "=...";
+    const StackArgument& a = arguments[i];
+    out.append(before).append(a.type->to_string()).append(" ").append(a.name);
+    if (a.default_value) out.append("=...");
+    before = ", ";
   }
-  return (out += ") -> ") += result->to_string();
+  out.append(arguments.size() > from ? ") -> " : "() -> ");
+  return out.append(result->to_string());
 }
 
 StackMethod* StackProgram::find(TypePtr self, std::string_view short_name) {

@@ -46,7 +46,7 @@ struct StackOperator {
   // what is between are defaults.
   uint16_t arguments, pushed, out, results;
   const Op* op;
-  std::string_view name;
+  const char* name;  // of one that is missing, whole
   const Value* defaults;
 };
 
@@ -75,7 +75,7 @@ struct StackMethod {
 struct StackProgram {
   std::span<StackMethod> methods;
   Room room;
-  std::vector<Value> kept;
+  Value kept;  // a list
 
   // Null when the class has none of this name.
   StackMethod* find(TypePtr self, std::string_view short_name);

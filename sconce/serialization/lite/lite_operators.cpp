@@ -1,6 +1,7 @@
 // The operators that bytecode names, as we have them: their arguments, and those that meant something else once.
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/registry.h"
@@ -31,12 +32,10 @@ std::string misfit(const Schema& schema, size_t pushed, size_t out) {
 
 // Is this an operator that meant something else in archives of this version?
 bool is_upgraded(const Op& op, int version) {
-  std::string arguments;
-  for (const Argument& a : op.schema().arguments) arguments += (arguments.empty() ? "" : ",") + a.name;
-  const ListRef<UpgradedOperator> all = upgraded_operators();
-  return std::any_of(all.begin(), all.end(), [&](const UpgradedOperator& u) {
-    return std::string_view(u.name) == op.info.name && version <= u.last_version && u.arguments == arguments;
-  });
+  std::string signature = " " + std::string(op.info.name);
+  char before = '(';
+  for (const Argument& a : op.schema().arguments) (signature += std::exchange(before, ',')) += a.name;
+  return version <= upgraded_until(signature + ')');
 }
 
 class Finder {

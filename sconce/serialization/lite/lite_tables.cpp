@@ -1,22 +1,43 @@
 #include "sconce/serialization/lite/lite_tables.h"
 
-#include <iterator>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
 namespace sconce::lite {
 namespace {
 
-struct OpcodeRow {
-  const char* name;
-  char operands[3], effect[3];
-  const char* op;
-};
-constexpr OpcodeRow kOpcodes[] = {
-#define SCONCE_LITE_OPCODE(name, text, operands, effect, op) {text, operands, effect, op},
+// Names and operators, one behind the other: places in one text are smaller than pointers.
+constexpr char kTexts[] =
+#define SCONCE_LITE_OPCODE(name, text, operands, effect, op) text "\0" op "\0"
     SCONCE_LITE_OPCODES(SCONCE_LITE_OPCODE)
 #undef SCONCE_LITE_OPCODE
+    ;
+
+struct OpcodeRow {
+  char operands[2], effect[2];
+  uint16_t name = 0, op = 0;  // places in kTexts
 };
+constexpr auto kOpcodes = [] {
+  std::array rows{
+#define SCONCE_LITE_OPCODE(name, text, operands, effect, op) \
+  OpcodeRow{{operands[0], operands[1]}, {effect[0], effect[1]}},
+      SCONCE_LITE_OPCODES(SCONCE_LITE_OPCODE)
+#undef SCONCE_LITE_OPCODE
+  };
+  size_t at = 0;
+  const auto next = [&] {
+    const size_t found = at;
+    while (kTexts[at++] != 0) {
+    }
+    return static_cast<uint16_t>(found);
+  };
+  for (OpcodeRow& row : rows) {
+    row.name = next();
+    row.op = next();
+  }
+  return rows;
+}();
 
 // Takes values of a pickle apart; errors begin with the place.
 class Reader {
@@ -122,10 +143,10 @@ Method read_method(const Value& v, size_t index, const std::string& file, int64_
 
 }  // namespace
 
-std::string_view opcode_name(Opcode op) { return kOpcodes[static_cast<size_t>(op)].name; }
-std::string_view opcode_operands(Opcode op) { return kOpcodes[static_cast<size_t>(op)].operands; }
+std::string_view opcode_name(Opcode op) { return kTexts + kOpcodes[static_cast<size_t>(op)].name; }
+std::string_view opcode_operands(Opcode op) { return {kOpcodes[static_cast<size_t>(op)].operands, 2}; }
 
-std::string_view opcode_operator(Opcode op) { return kOpcodes[static_cast<size_t>(op)].op; }
+std::string_view opcode_operator(Opcode op) { return kTexts + kOpcodes[static_cast<size_t>(op)].op; }
 
 Effect effect_in_table(const Instruction& i) {
   const auto count = [&](char said) { return said == 'x' ? int64_t{i.x} : said == 'n' ? int64_t{i.n} : said - '0'; };
@@ -133,9 +154,9 @@ Effect effect_in_table(const Instruction& i) {
   return {count(row.effect[0]), count(row.effect[1])};
 }
 
-static std::optional<Opcode> find_opcode(const char* OpcodeRow::* column, std::string_view text) {
+static std::optional<Opcode> find_opcode(uint16_t OpcodeRow::* column, std::string_view text) {
   for (size_t i = 0; i < std::size(kOpcodes); ++i) {
-    if (kOpcodes[i].*column == text) return static_cast<Opcode>(i);
+    if (kTexts + kOpcodes[i].*column == text) return static_cast<Opcode>(i);
   }
   return std::nullopt;
 }

@@ -17,12 +17,8 @@ namespace sconce::lite {
 using FindUpgrader = ir::Function* (*)(const Op& op, int archive_version);
 extern const FindUpgrader find_upgrader;
 
-struct UpgradedOperator {
-  const char* name;       // "aten::div"
-  int last_version;       // of archives in which it meant something else
-  const char* arguments;  // their names: "self,other"
-};
-// One for each function of script/builtins/upgraders (the list is generated).
-ListRef<UpgradedOperator> upgraded_operators();
+// The last version of archives in which the operator with these arguments, " aten::gelu(self,out)" with a space in
+// front, meant something else; 0: there is none. Of the functions of script/builtins/upgraders (the list is generated).
+int upgraded_until(std::string_view signature);
 
 }  // namespace sconce::lite
