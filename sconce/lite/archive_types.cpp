@@ -159,8 +159,7 @@ TypePtr ArchiveTypes::find_class(std::string_view name) {
   }
   TypePtr type = find(name);
   if (!type) {
-    type = make_class_type(name);
-    scope_->adopt(type);
+    type = make_class_type(name, *scope_);
     add(type);
   }
   if (!type->is(TypeKind::class_)) fail("<model>: '{}' is no class", name);

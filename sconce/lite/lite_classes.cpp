@@ -7,16 +7,21 @@ namespace {
 
 struct LiteClass final : Type {
   explicit LiteClass(const Parts& parts) : Type(parts) { class_layout_ = &layout; }
-  static Type* make(const Parts& parts) { return new LiteClass(parts); }
   ClassLayout layout;
 };
 
 }  // namespace
 
 TypePtr make_class_type(std::string_view name) {
-  return TypeTable::keep(LiteClass::make({TypeKind::class_, {}, name}));
+  return TypeTable::keep(new LiteClass(TypeTable::Parts{TypeKind::class_, {}, name}));
 }
-TypePtr class_type(std::string_view name) { return TypeTable::intern({TypeKind::class_, {}, name}, LiteClass::make); }
+TypePtr make_class_type(std::string_view name, TypeScope& scope) {
+  return TypeTable::own(scope, new LiteClass(TypeTable::Parts{TypeKind::class_, {}, name}));
+}
+TypePtr class_type(std::string_view name) {
+  return TypeTable::intern({TypeKind::class_, {}, name},
+                           [](const TypeTable::Parts& parts) -> Type* { return new LiteClass(parts); });
+}
 
 bool InterfaceInfo::has_methods(TypePtr) const { return false; }  // there are no interfaces
 

@@ -29,9 +29,10 @@ class Scalar {
   bool is_real() const { return tag_ == Tag::real; }
   bool is_complex() const { return tag_ == Tag::complex; }
 
-  // The payload, for a tag that was looked at: integer (also for bool) and real.
+  // The payload, for a tag that was looked at: integer (also for bool), real and complex.
   int64_t integer() const { return integer_; }
   double real() const { return real_; }
+  std::complex<double> complex() const { return complex_; }
 
   // bool, int64, the default float dtype, or the complex type that goes with it.
   SCONCE_API DType dtype() const;

@@ -30,6 +30,11 @@ struct RefinedType final : Type {
 }  // namespace
 
 TypePtr make_class_type(std::string_view name) { return TypeTable::keep(new ClassType(name)); }
+TypePtr make_class_type(std::string_view name, TypeScope& scope) {
+  const TypePtr type = make_class_type(name);
+  scope.adopt(type);
+  return type;
+}
 TypePtr make_interface_type(std::string_view name) { return TypeTable::keep(new InterfaceType(name)); }
 TypePtr make_enum_type(std::string_view name, TypePtr value) { return TypeTable::keep(new EnumType(name, value)); }
 

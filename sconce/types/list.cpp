@@ -26,41 +26,40 @@ List::List(TypePtr element) : store_(store_of(element)), element_(element) {}
 
 List::~List() { clear(); }
 
+// Where a list does not store Values, it stores what is in them: a word (for bools a byte).
+constexpr Tag kItemTags[] = {Tag::integer, Tag::real, Tag::boolean, Tag::tensor};
+
 // The item as a Value.
 Value List::boxed(size_t i) const {
-  switch (store_) {
-    case Store::ints:
-      return static_cast<const int64_t*>(items_.data)[i];
-    case Store::doubles:
-      return static_cast<const double*>(items_.data)[i];
-    case Store::bools:
-      return static_cast<const uint8_t*>(items_.data)[i] != 0;
-    case Store::tensors:
-      return static_cast<const Tensor*>(items_.data)[i];
-    case Store::values:
-      return static_cast<const Value*>(items_.data)[i];
+  if (store_ == Store::values) return static_cast<const Value*>(items_.data)[i];
+  Value made;
+  if (store_ == Store::bools) {
+    made.bits_ = static_cast<const uint8_t*>(items_.data)[i] != 0;
+  } else {
+    made.bits_ = static_cast<const Value::Bits*>(items_.data)[i];
   }
-  return {};
+  // Undefined tensors are None.
+  if (store_ != Store::tensors || made.bits_ != 0) made.tag_ = kItemTags[static_cast<size_t>(store_)];
+  made.retain_payload();
+  return made;
 }
 
 // Makes what the list stores for `v`, where no item lives; throws Error (type) when it cannot hold it.
 void List::make_item(size_t i, Value&& v) {
-  switch (store_) {
-    case Store::ints:
-      static_cast<int64_t*>(items_.data)[i] = v.to_int();
-      break;
-    case Store::doubles:
-      static_cast<double*>(items_.data)[i] = v.to_double();
-      break;
-    case Store::bools:
-      static_cast<uint8_t*>(items_.data)[i] = v.to_bool();
-      break;
-    case Store::tensors:
-      new (static_cast<Tensor*>(items_.data) + i) Tensor(tensor_in(v, element_));
-      break;
-    case Store::values:
-      new (static_cast<Value*>(items_.data) + i) Value(std::move(v));
+  if (store_ == Store::values) {
+    new (static_cast<Value*>(items_.data) + i) Value(std::move(v));
+    return;
   }
+  const Tag wanted = kItemTags[static_cast<size_t>(store_)];
+  const bool may_be_none = store_ == Store::tensors && element_->is(TypeKind::optional);
+  if (v.tag_ != wanted && !(may_be_none && v.is_none())) v.wrong_tag(wanted);
+  if (store_ == Store::bools) {
+    static_cast<uint8_t*>(items_.data)[i] = v.bits_ != 0;
+  } else {
+    static_cast<Value::Bits*>(items_.data)[i] = v.bits_;
+  }
+  v.bits_ = 0;  // a tensor has moved
+  v.tag_ = Tag::none;
 }
 
 void List::end_items(void* from, size_t count) const {

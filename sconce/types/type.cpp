@@ -15,12 +15,12 @@ namespace {
 
 constexpr size_t kSimpleKinds = static_cast<size_t>(TypeKind::list);
 
-// What IR text calls the kinds, in their order.
+// What IR text calls the kinds, in their order; what stands before the name of an interface or enum.
 constexpr char kNames[] =
     "Any\0Tensor\0int\0float\0complex\0bool\0Scalar\0str\0NoneType\0Device\0Generator\0Stream\0Storage\0Capsule\0"
     "PyObject\0list\0tuple\0AnyClassType\0AnyEnumType\0"
     "SymInt\0SymFloat\0SymBool\0ScalarType\0Layout\0MemoryFormat\0QScheme\0Dimname\0DeviceIndex\0"
-    "List\0Optional\0Tuple\0Dict\0Union\0Future\0RRef\0Await\0\0\0\0Function\0";
+    "List\0Optional\0Tuple\0Dict\0Union\0Future\0RRef\0Await\0\0InterfaceType<\0Enum<\0Function\0";
 static_assert(std::count(std::begin(kNames), std::end(kNames), '\0') == static_cast<int>(TypeKind::variable) + 1);
 const char* name_of(TypeKind kind) { return nth_text(kNames, static_cast<size_t>(kind)); }
 
@@ -94,7 +94,7 @@ static std::string place_in_union(TypePtr type) {
                                         device, stream, function, class_,    py_object, capsule,  interface};
   size_t place = 0;
   while (place < std::size(kOrder) && !type->is(kOrder[place])) ++place;
-  std::string text(1, static_cast<char>(place));
+  std::string text(1, static_cast<char>(place + 1));
   type->print(text, false);
   return text;
 }
@@ -107,7 +107,7 @@ static void add_member(TypeList& members, TypePtr type) {
   }
   const std::string place = place_in_union(type);
   size_t at = 0;
-  while (at < members.size() && place_in_union(members[at]) <= place) ++at;
+  while (at < members.size() && std::strcmp(place_in_union(members[at]).c_str(), place.c_str()) <= 0) ++at;
   members.insert(at, type);
 }
 
@@ -231,33 +231,30 @@ void Type::print(std::string& out, bool as_python) const {
     return;
   }
 #endif
-  const bool is_nominal = is(class_) || is(interface) || is(enum_);
-  if (is_nominal || is(variable) || (as_python && is(tuple) && !name_.empty())) {
-    std::string_view name = name_;
-    const bool wraps = !as_python && (is(enum_) || is(interface));
-    if (wraps) out += is(enum_) ? "Enum<" : "InterfaceType<";
-    if (wraps && is(interface)) name.remove_prefix(name.rfind('.') + 1);
-    out += name;
-    if (wraps) out += ">";
+  const char* word = name_of(as_python ? plain_kind(kind_) : kind_);
+  if ((kind_ >= class_ && !is(function)) || (as_python && is(tuple) && !name_.empty())) {
+    const bool is_wrapped = !as_python && *word != '\0';
+    if (is_wrapped) out += word;
+    out += name_.c_str() + (is_wrapped && is(interface) ? name_.rfind('.') + 1 : 0);
+    if (is_wrapped) out += ">";
     return;
   }
-  const char* word = name_of(as_python ? plain_kind(kind_) : kind_);
   if (as_python && is(number)) word = "number";
   if (!as_python && is(tuple)) word = fields_.empty() ? "" : "NamedTuple";
   out += word;
   if (kind_ < list || is(function)) return;
-  const bool square = as_python || is(future);
-  out += square ? "[" : "(";
+  const bool is_square = as_python || is(future);
+  out += is_square ? "[" : "(";
   if (as_python && is(tuple) && contained_.empty()) out += "()";
   for (size_t i = 0; i < contained_.size(); ++i) {
     if (i != 0) out += ", ";
     if (!as_python && !fields_.empty()) {
-      out += fields_[i];
+      out += fields_[i].c_str();
       out += " : ";
     }
     contained_[i]->print(out, as_python);
   }
-  out += square ? "]" : ")";
+  out += is_square ? "]" : ")";
 }
 
 }  // namespace sconce

@@ -246,6 +246,7 @@ SCONCE_API TypePtr function_type(std::string_view name);
 // Two programs may each have a class of one name; a program finds its own through its CompilationUnit, which owns it.
 // One that nobody adopts lives forever.
 SCONCE_API TypePtr make_class_type(std::string_view name);
+SCONCE_API TypePtr make_class_type(std::string_view name, TypeScope& scope);  // which adopts it
 SCONCE_API TypePtr make_interface_type(std::string_view name);
 SCONCE_API TypePtr make_enum_type(std::string_view name, TypePtr value);
 // A class that the process has once (custom C++ classes): made on first use, found again by name.

@@ -106,15 +106,20 @@ TypePtr TypeTable::keep(Type* type) {
   return type;
 }
 
+TypePtr TypeTable::own(TypeScope& scope, Type* type) {
+  type->scope_ = &scope;
+  type->classes_.push_back(type);
+  type->bound_ = true;
+  push(scope.types_, type);
+  return type;
+}
+
 void TypeTable::adopt(TypeScope& scope, TypePtr type) {
   const std::lock_guard lock(mutex);
   for (Type** link = &loose; Type* t = *link; link = &t->next_) {
     if (t != type) continue;  // most are adopted as soon as they are made, and stand in front
-    t->scope_ = &scope;
-    t->classes_.push_back(t);
-    t->bound_ = true;
     *link = t->next_;
-    push(scope.types_, t);
+    own(scope, t);
     return;
   }
 }

@@ -18,6 +18,8 @@ class TypeTable {
   // Takes over a type that is equal to itself alone.
   static TypePtr keep(Type* type);
 
+  // Gives a scope a new one.
+  static TypePtr own(TypeScope& scope, Type* type);
   static void adopt(TypeScope& scope, TypePtr type);
   // Deletes a scope with its types and what is interned over them. Takes no memory: programs end where there is none.
   static void destroy(TypeScope* scope) noexcept;

@@ -36,11 +36,10 @@ bool is_whole(double v) { return v >= -0x1p63 && v < 0x1p63 && static_cast<doubl
 bool equal_numbers(int64_t a, double b) { return is_whole(b) && static_cast<int64_t>(b) == a; }
 
 bool equal_numbers(const Value& a, const Value& b) {
-  if (a.is_complex() || b.is_complex()) return a.to_complex() == b.to_complex();
-  if (a.is_double() && b.is_double()) return a.to_double() == b.to_double();
+  if (a.is_complex() || b.is_complex() || (a.is_double() && b.is_double())) return a.to_complex() == b.to_complex();
   // The bits of an int or bool are its value.
-  if (a.is_double()) return equal_numbers(static_cast<int64_t>(b.bits()), a.to_double());
-  if (b.is_double()) return equal_numbers(static_cast<int64_t>(a.bits()), b.to_double());
+  if (a.is_double()) return equal_numbers(static_cast<int64_t>(b.bits()), std::bit_cast<double>(a.bits()));
+  if (b.is_double()) return equal_numbers(b, a);
   return a.bits() == b.bits();
 }
 
@@ -49,9 +48,9 @@ bool equal_atoms(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) return equal_numbers(a, b);
   if (a.tag() != b.tag()) return false;
   if (a.bits() == b.bits()) return true;
-  if (a.is_string()) return a.to_string_ref() == b.to_string_ref();
+  if (a.is_string()) return payload<StringBox>(a).text == payload<StringBox>(b).text;
   if (a.tag() != Tag::enum_) return false;
-  const EnumValue &x = a.to_enum(), &y = b.to_enum();
+  const EnumValue &x = payload<EnumValue>(a), &y = payload<EnumValue>(b);
   return x.type == y.type && x.name == y.name;
 }
 
@@ -103,19 +102,19 @@ size_t hash_double(double v) {
 }
 
 size_t hash_of(const Value& v, size_t (*hash_address)(const void*)) {
-  if (v.is_double()) return hash_double(v.to_double());
+  if (v.is_double()) return hash_double(std::bit_cast<double>(v.bits()));
   if (v.tag() < Tag::tensor) return mix_hash(v.bits());
-  if (v.is_string()) return hash_text(v.to_string_ref());
+  if (v.is_string()) return hash_text(payload<StringBox>(v).text);
   if (v.is_complex()) {
-    const std::complex<double> c = v.to_complex();
+    const std::complex<double> c = payload<ComplexBox>(v).value;
     const size_t real = hash_double(c.real());
     return c.imag() == 0 ? real : real + 1000003 * hash_double(c.imag());
   }
-  if (v.tag() == Tag::enum_) return hash_text(v.to_enum().name) ^ mix_hash(hash_text(v.to_enum().type->name()));
+  if (v.tag() == Tag::enum_) return hash_text(payload<EnumValue>(v).name);
   if (v.is_list() || v.is_dict()) fail_as(ErrorKind::type, "unhashable type: '{}'", tag_name(v.tag()));
   if (!v.is_tuple()) return hash_address(v.counted());  // tensors and objects are compared by identity
   size_t h = 0x345678;
-  for (const Value& item : v.to_tuple().items) h = mix_hash(h ^ hash_of(item, hash_address)) + 97531;
+  for (const Value& item : payload<Tuple>(v).items) h = mix_hash(h ^ hash_of(item, hash_address)) + 97531;
   return h;
 }
 
@@ -139,7 +138,8 @@ Value::Value(Device v)
       tag_(Tag::device),
       aux_(0) {}
 
-Value::Value(std::complex<double> v) : Value(new ComplexBox(v), Tag::complex) {}
+Counted* Value::boxed(std::complex<double> v) { return new ComplexBox(v); }
+Value::Value(std::complex<double> v) : Value(boxed(v), Tag::complex) {}
 Value::Value(std::string_view v) : Value(new StringBox(v), Tag::string) {}
 // NOLINTNEXTLINE(performance-unnecessary-value-param): a handle
 Value::Value(Generator v) : Value(v.ref().leak(), Tag::generator) {}
@@ -173,22 +173,11 @@ Device Value::to_device() const {
 }
 
 Scalar Value::other_to_scalar() const {
-  switch (tag_) {
-    case Tag::boolean:
-      return to_bool();
-    case Tag::integer:
-      return to_int();
-    case Tag::real:
-      return to_double();
-    case Tag::complex:
-      return payload<ComplexBox>(*this).value;
-    case Tag::tensor:
-      SCONCE_CHECK_AS(type, to_tensor().dim() == 0, "expected a number, got a tensor of {} dimensions",
-                      to_tensor().dim());
-      return item_of(to_tensor());
-    default:
-      wrong_type("a number", "", shown_type(*this));
-  }
+  if (tag_ == Tag::boolean) return to_bool();
+  if (tag_ == Tag::complex) return payload<ComplexBox>(*this).value;
+  if (tag_ != Tag::tensor) wrong_type("a number", "", shown_type(*this));
+  SCONCE_CHECK_AS(type, tensor_.dim() == 0, "expected a number, got a tensor of {} dimensions", tensor_.dim());
+  return item_of(tensor_);
 }
 
 std::complex<double> Value::to_complex() const {
@@ -236,25 +225,27 @@ Capsule& Value::to_capsule() const {
   return payload<Capsule>(*this);
 }
 
+static TypePtr type_of_tuple(const Tuple& tuple) {
+  if (tuple.named_type) return tuple.named_type;
+  TypeList types;
+  for (const Value& item : tuple.items) types.push_back(item.type());
+  return tuple_type(types);
+}
+
 TypePtr Value::type() const {
   switch (tag_) {
     case Tag::list:
-      return list_type(to_list().element_type());
+      return list_type(payload<List>(*this).element_type());
     case Tag::dict:
-      return dict_type(to_dict().key_type(), to_dict().value_type());
-    case Tag::tuple: {
-      const Tuple& tuple = to_tuple();
-      if (tuple.named_type) return tuple.named_type;
-      TypeList types;
-      for (const Value& item : tuple.items) types.push_back(item.type());
-      return tuple_type(types);
-    }
+      return dict_type(payload<Dict>(*this).key_type(), payload<Dict>(*this).value_type());
+    case Tag::tuple:
+      return type_of_tuple(payload<Tuple>(*this));
     case Tag::object:
-      return to_object().type();
+      return payload<Object>(*this).type();
     case Tag::enum_:
-      return to_enum().type;
+      return payload<EnumValue>(*this).type;
     case Tag::future:
-      return future_type(to_future().element_type());
+      return future_type(payload<Future>(*this).element_type());
     default: {
       using enum TypeKind;
       static constexpr TypeKind kKinds[] = {none, bool_, int_, float_, device, tensor, string,    complex,
@@ -282,7 +273,7 @@ bool Value::equals(const Value& other) const {
 bool Value::is_same_key(const Value& other) const {
   if (tag_ == other.tag_ && bits_ == other.bits_) return true;
   if (!is_tuple() || !other.is_tuple()) return equal_atoms(*this, other);
-  const std::vector<Value>&x = to_tuple().items, &y = other.to_tuple().items;
+  const std::vector<Value>&x = payload<Tuple>(*this).items, &y = payload<Tuple>(other).items;
   if (x.size() != y.size()) return false;
   for (size_t i = 0; i < x.size(); ++i) {
     if (!x[i].is_same_key(y[i])) return false;

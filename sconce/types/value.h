@@ -78,15 +78,16 @@ class Value {
   Value(Tensor v) : tag_(v.defined() ? Tag::tensor : Tag::none), aux_(0) {
     bits_ = reinterpret_cast<uint64_t>(v.leak());
   }
-  Value(const Scalar& v) : Value() {
-    if (v.is_integral() || v.is_bool()) {
-      bits_ = static_cast<uint64_t>(v.integer());
-      tag_ = v.is_bool() ? Tag::boolean : Tag::integer;
+  Value(const Scalar& v) : bits_(0), tag_(Tag::none), aux_(0) {
+    if (v.is_complex()) {
+      bits_ = reinterpret_cast<uint64_t>(boxed(v.complex()));
+      tag_ = Tag::complex;
     } else if (v.is_real()) {
       bits_ = std::bit_cast<uint64_t>(v.real());
       tag_ = Tag::real;
     } else {
-      *this = Value(v.to_complex());
+      bits_ = static_cast<uint64_t>(v.integer());
+      tag_ = v.is_bool() ? Tag::boolean : Tag::integer;
     }
   }
   SCONCE_API Value(std::complex<double> v);
@@ -211,6 +212,8 @@ class Value {
   Counted* counted() const { return reinterpret_cast<Counted*>(bits_); }  // for tags > tensor
 
  private:
+  friend class List;
+  SCONCE_API static Counted* boxed(std::complex<double> v);
   Value(Counted* p, Tag tag) : bits_(reinterpret_cast<uint64_t>(p)), tag_(p ? tag : Tag::none), aux_(0) {}
   [[noreturn]] SCONCE_API SCONCE_COLD void wrong_tag(Tag wanted) const;
   SCONCE_API Scalar other_to_scalar() const;
