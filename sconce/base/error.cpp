@@ -9,7 +9,6 @@ Error::~Error() = default;
 
 void Error::set_op(std::string_view op, std::string_view arguments) {
   if (!op_.empty()) return;
-  std::string name(op);
   std::string text(op.substr(op.starts_with("aten::") ? 6 : 0));
   text += ": ";
   text += message_;
@@ -18,7 +17,7 @@ void Error::set_op(std::string_view op, std::string_view arguments) {
     text += arguments;
     text += ")";
   }
-  op_ = std::move(name);
+  op_ = op;
   message_ = std::move(text);
 }
 

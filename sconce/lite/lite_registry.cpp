@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "sconce/dispatch/binding/op_counts.h"
 #include "sconce/lite/op_shape.h"
@@ -24,8 +25,14 @@ const Op* find_op(std::string_view name, std::string_view overload) {
 }
 
 const Op* find_op(std::string_view qualified_name) {
-  const size_t dot = std::min(qualified_name.find('.'), qualified_name.size());
-  return find_op(qualified_name.substr(0, dot), qualified_name.substr(std::min(dot + 1, qualified_name.size())));
+  for (const Op& op : lite::selected_ops) {
+    if (!qualified_name.starts_with(op.info.name)) continue;
+    std::string_view rest = qualified_name.substr(std::strlen(op.info.name));
+    const bool has_overload = rest.starts_with('.');
+    if (has_overload) rest.remove_prefix(1);
+    if ((has_overload || rest.empty()) && rest == op.info.overload) return &op;
+  }
+  return nullptr;
 }
 
 std::vector<const Op*> find_overloads(std::string_view name) {

@@ -336,8 +336,7 @@ void ZipReader::check(const Record& record) const {
 
 std::string ZipReader::read(const Record& record) const {
   const std::span<std::byte> stored = file_->bytes().subspan(record.offset, record.stored_size);
-  std::string content;
-  content.resize(record.size);
+  std::string content(record.size, '\0');
   if (!record.deflated) {
     if (!stored.empty()) std::memcpy(content.data(), stored.data(), stored.size());
   } else {
