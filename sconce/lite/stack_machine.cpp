@@ -251,29 +251,29 @@ class StackMachine {
   // ---- lists, dicts, tuples, types ----
   // Makes the value at `top`; returns of how many of the last ones, which it may move from.
   static ptrdiff_t make(const StackMethod& m, const Instruction& i, Value* top) {
-    const TypePtr* const type = m.types.data() + i.x;
+    const auto type = [&](size_t k) { return m.types[static_cast<size_t>(i.x) + k]; };
     switch (i.op) {
       case Opcode::list_construct:
         charge_values(size_t{4} + i.n);
-        new (top) Value(list_of((*type)->element(), {top - i.n, i.n}));
+        new (top) Value(list_of(type(0)->element(), {top - i.n, i.n}));
         return i.n;
       case Opcode::dict_construct:
         charge_values(8 + size_t{2} * i.n);
-        new (top) Value(dict_of((*type)->contained()[0], (*type)->contained()[1], {top - i.n, i.n}));
+        new (top) Value(dict_of(type(0)->contained()[0], type(0)->contained()[1], {top - i.n, i.n}));
         return i.n;
       case Opcode::named_tuple_construct:
-        make_tuple(top, i.n, *type);
+        make_tuple(top, i.n, type(0));
         return i.n;
       case Opcode::tuple_construct:
         make_tuple(top, i.x, nullptr);
         return i.x;
       case Opcode::create_object:
         charge_values(8);
-        new (top) Value(make_ref<Object>(*type));
+        new (top) Value(make_ref<Object>(type(0)));
         return 0;
       case Opcode::isinstance: {
         bool is = false;
-        for (size_t k = 0; k < i.n; ++k) is |= runtime::is_instance(top[-1], type[k]);
+        for (size_t k = 0; k < i.n; ++k) is |= runtime::is_instance(top[-1], type(k));
         new (top) Value(is);
         return 1;
       }
@@ -312,9 +312,9 @@ class StackMachine {
   // A list or tuple, whose items take its place.
   Value* unpack(Value* top, ptrdiff_t wanted, Tag tag) {
     put(result_, *--top);
-    const auto found = static_cast<ptrdiff_t>(tag == Tag::list ? result_.to_list().size() : result_.to_tuple().items.size());
-    if (found != wanted)
-      refuse("Expected %td elements in a %s but found %td", wanted, tag_name(tag).data(), found);
+    const auto found =
+        static_cast<ptrdiff_t>(tag == Tag::list ? result_.to_list().size() : result_.to_tuple().items.size());
+    if (found != wanted) refuse("Expected %td elements in a %s but found %td", wanted, tag_name(tag).data(), found);
     copy_items(result_, top);
     clear(result_);
     return top + wanted;
@@ -371,7 +371,7 @@ class StackMachine {
   const size_t max_depth_;
   Activation* call_ = nullptr;  // the innermost
   size_t depth_ = 0, values_ = 0;
-  Value result_;  // of a call; what is unpacked
+  Value result_;                      // of a call; what is unpacked
   std::string_view exception_class_;  // of `raise`, a constant of the program
 };
 

@@ -157,9 +157,9 @@ Wrong read_wide(std::string_view extra, Record& record) {
 
 template <class Size>
 bool is_descriptor(std::string_view bytes, const Record& record) {
+  if (bytes.size() < sizeof(Descriptor<Size>)) return false;
   const auto& d = *reinterpret_cast<const Descriptor<Size>*>(bytes.data());
-  return bytes.size() >= sizeof d && d.crc == record.crc && d.stored_size == record.stored_size &&
-         d.size == record.size;
+  return d.crc == record.crc && d.stored_size == record.stored_size && d.size == record.size;
 }
 
 // The numbers behind the content of a record, with or without a mark, of 32 or 64 bits: those of the directory. Sets
