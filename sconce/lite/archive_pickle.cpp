@@ -7,8 +7,8 @@
 #include "sconce/base/raw_items.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/runtime/value_types.h"
-#include "sconce/serialization/pickle/pickle_globals.h"
 #include "sconce/serialization/pickle/pickle_reader.h"
+#include "sconce/serialization/pickle/pickle_tensors.h"
 #include "sconce/types/containers.h"
 
 namespace sconce::lite {

@@ -3,17 +3,16 @@
 #include "sconce/kernels/cpu/gemm/gemm_generic.h"
 #include "sconce/kernels/cpu/gemm/gemm_plan.h"
 #include "sconce/lite/without/refuse.h"
-#include "sconce/serialization/pickle/pickle_globals.h"
+#include "sconce/serialization/pickle/pickle_tensors.h"
 
 namespace sconce {
 
-SCONCE_WEAK Tensor with_math_bits(Tensor t, const std::vector<Value>& args, size_t at) {
-  if (args.size() <= at || args[at].is_none()) return t;
-  args[at].to_dict().for_each([](const Value&, const Value& on) {
+SCONCE_WEAK Tensor with_math_bits(Tensor t, const Dict& bits) {
+  bits.for_each([](const Value&, const Value& on) {
     if (on.to_bool())
-      fail_as(ErrorKind::not_implemented,
-              "a tensor that is not conjugated or negated yet: this library was built without "
-              "complex64 and complex128");
+      fail_as(
+          ErrorKind::not_implemented,
+          "a tensor that is not conjugated or negated yet: this library was built without complex64 and complex128");
   });
   return t;
 }

@@ -1,7 +1,7 @@
 // Without the format quantized: archives that hold quantised tensors are refused.
 #include "sconce/base/error.h"
 #include "sconce/base/weak.h"
-#include "sconce/serialization/pickle/pickle_globals.h"
+#include "sconce/serialization/pickle/pickle_tensors.h"
 
 namespace sconce {
 

@@ -2,7 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/weak.h"
 #include "sconce/kernels/any/converted_sparse.h"
-#include "sconce/serialization/pickle/pickle_globals.h"
+#include "sconce/serialization/pickle/pickle_tensors.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 
 namespace sconce {

@@ -19,20 +19,9 @@ struct PickleConstructor {
   Value (*make)(const std::vector<Value>& args, PickleContext& context);
 };
 
-// Constructors of tensors. Those of sparse and quantised ones are weak (base/weak.h): a small library that was built
-// without the format has others in their place.
-Value rebuild_tensor(const std::vector<Value>& args);
-Value rebuild_sparse(const std::vector<Value>& args);
-Value rebuild_quantized(const std::vector<Value>& args);
-// The argument at `at`, if it is there: {"conj": True} when the elements of t were not conjugated yet, {"neg": True}.
-// Weak, too.
-Tensor with_math_bits(Tensor t, const std::vector<Value>& args, size_t at);
-
 // Null when the name is not on the list. Names of Python 2 ("__builtin__") are those of Python 3.
 const PickleConstructor* find_pickle_constructor(std::string_view module, std::string_view name);
 // A global that is a value itself: a dtype (an int), a scheme of quantisation, the name of a storage class (strings).
 std::optional<Value> pickle_constant(std::string_view module, std::string_view name);
-// The dtype of "FloatStorage", also of those that hold quantised numbers ("QInt8Storage"); nothing for other names.
-std::optional<DType> storage_dtype(std::string_view class_name);
 
 }  // namespace sconce

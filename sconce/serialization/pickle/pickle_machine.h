@@ -13,6 +13,7 @@
 
 #include "sconce/serialization/pickle/pickle_globals.h"
 #include "sconce/serialization/pickle/pickle_reader.h"
+#include "sconce/serialization/pickle/pickle_tensors.h"
 
 namespace sconce {
 

@@ -71,8 +71,8 @@ int digit_of(const char* variable, int least, int most, int otherwise) {
   const char* text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return otherwise;
   const int digit = *text - '0';
-  SCONCE_CHECK(digit >= least && digit <= most && text[1] == '\0', "{} must be from {} to {}, got '{}'", variable, least,
-               most, text);
+  SCONCE_CHECK(digit >= least && digit <= most && text[1] == '\0', "{} must be from {} to {}, got '{}'", variable,
+               least, most, text);
   return digit;
 }
 
