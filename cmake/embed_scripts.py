@@ -30,6 +30,7 @@ def main() -> None:
         upgraded_out,
         [
             "// Made by cmake/embed_scripts.py from script/builtins/upgraders/.",
+            '#include "sconce/base/find_text.h"',
             '#include "sconce/serialization/lite/lite_upgraders.h"',
             "",
             "namespace sconce::lite {",
@@ -38,7 +39,7 @@ def main() -> None:
             "  constexpr std::string_view kLines =",
             *rows[:-1],
             f"{rows[-1]};",
-            "  const size_t at = kLines.find(signature);",
+            "  const size_t at = find_text(kLines, signature);",
             "  return at == kLines.npos ? 0 : kLines[at - 1] - '0';",
             "}",
             "",

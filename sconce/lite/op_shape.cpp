@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "sconce/base/find_text.h"
 #include "sconce/dispatch/binding/schema_words.h"
 #include "sconce/types/containers.h"
 
@@ -99,8 +100,8 @@ OpShape::OpShape(const Op& op) {
   is_vararg = a.is_vararg;
   const char* at = a.rest + std::string_view(") -> ").size();
   const std::string_view results = at;
-  makes_tensor = results.find("Tensor"sv) != results.npos;
-  is_varret = results.find("..."sv) != results.npos;
+  makes_tensor = has_text(results, "Tensor"sv);
+  is_varret = has_text(results, "..."sv);
   if (*at != '(') {
     returns = is_varret ? 0 : 1;
     return;

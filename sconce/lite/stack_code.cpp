@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "sconce/base/find_text.h"
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
@@ -21,7 +22,7 @@ namespace sconce::lite {
 namespace {
 
 constexpr size_t kMostMethods = 10'000;     // a limit against hostile files
-constexpr size_t kMostComplaints = 10'000;  // that are looked at
+constexpr size_t kMostComplaints = 1'000;   // that are looked at
 
 constexpr char kSpecial[][21] = {"prim::TupleUnpack", "prim::Uninitialized", "prim::RaiseException"};
 // Opcodes that are operators.
@@ -238,7 +239,7 @@ class ProgramReader {
       o.kind = StackOperator::Kind::missing;
       o.name = keep(Value(whole)).to_string_ref().c_str();
     } else if (++complaint_count_ <= kMostComplaints &&
-               std::string_view(complaints_).find(whole) == std::string_view::npos) {
+               !has_text(complaints_, whole)) {
       if (!complaints_.empty()) complaints_.append(", ");
       complaints_.append(whole);
     }
