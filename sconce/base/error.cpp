@@ -1,6 +1,7 @@
 #include "sconce/base/error.h"
 
 #include <charconv>
+#include <cstring>
 
 namespace sconce {
 
@@ -49,34 +50,36 @@ void ErrorArg::print(std::string& out) const {
       return;
     }
     case kText0:
-      out += reinterpret_cast<const char*>(bits_);
+    case kText: {
+      const auto* text = reinterpret_cast<const char*>(bits_);
+      out.append(text, kind_ == kText0 ? std::strlen(text) : size);
       return;
-    case kText:
-      out.append(reinterpret_cast<const char*>(bits_), size);
-      return;
+    }
     default: {
       const auto* items = reinterpret_cast<const int64_t*>(bits_);
-      out += '[';
+      out.append("[", 1);
       for (size_t i = 0; i < size; ++i) {
-        if (i != 0) out += ", ";
+        if (i != 0) out.append(", ", 2);
         append_integer(out, items[i]);
       }
-      out += ']';
+      out.append("]", 1);
     }
   }
 }
 
 std::string format_message(std::string_view format, std::initializer_list<ErrorArg> args) {
   std::string out;
-  auto next = args.begin();
-  for (size_t i = 0; i < format.size(); ++i) {
-    if (format.substr(i, 2) == "{}" && next != args.end()) {
-      (next++)->print(out);
-      ++i;
-    } else {
-      out += format[i];
-    }
+  const char *at = format.data(), *const end = at + format.size();
+  const auto is_hole = [end](const char* p) { return end - p >= 2 && p[0] == '{' && p[1] == '}'; };
+  for (const ErrorArg& arg : args) {
+    const char* text = at;
+    while (at != end && !is_hole(at)) ++at;
+    out.append(text, static_cast<size_t>(at - text));
+    if (at == end) break;
+    arg.print(out);
+    at += 2;
   }
+  out.append(at, static_cast<size_t>(end - at));
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <atomic>
+#include <cstdint>
 #include <new>
 
 namespace sconce {
@@ -19,18 +21,24 @@ void run_all(void*) {
 }
 
 // A key of POSIX threads: the first 32 of a process need no memory, and for others pthread_setspecific says that there
-// is none.
-struct Key {
-  pthread_key_t key{};
-  bool made = pthread_key_create(&key, run_all) == 0;
-};
+// is none. One more than the key, 0 before it is made; threads that make it at once may leave one that nobody uses.
+std::atomic<uint64_t> made_key{0};
+
+bool at_end_of_thread() noexcept {
+  uint64_t key = made_key.load(std::memory_order_acquire);
+  if (key == 0) {
+    pthread_key_t fresh{};
+    if (pthread_key_create(&fresh, run_all) != 0) return false;
+    if (made_key.compare_exchange_strong(key, uint64_t{fresh} + 1)) key = uint64_t{fresh} + 1;
+  }
+  return pthread_setspecific(static_cast<pthread_key_t>(key - 1), &first) == 0;
+}
 
 }  // namespace
 
 bool try_at_thread_exit(ThreadExit& action) noexcept {
   if (action.registered) return true;
-  static const Key key;
-  if (!first && (!key.made || pthread_setspecific(key.key, &first) != 0)) return false;
+  if (!first && !at_end_of_thread()) return false;
   action.next = first;
   action.registered = true;
   first = &action;

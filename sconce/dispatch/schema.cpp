@@ -468,18 +468,18 @@ std::string Schema::to_string() const {
 
 std::optional<int64_t> named_default(std::string_view name) {
   struct Known {
-    std::string_view name;
-    int value;
+    char name[18];  // without an address, which a loader would have to fill in
+    uint8_t value;
   };
   static constexpr Known kKnown[] = {{"Mean", 1},
                                      {"Sum", 2},
-                                     {"contiguous_format", static_cast<int>(MemoryFormat::contiguous)},
-                                     {"preserve_format", static_cast<int>(MemoryFormat::preserve)},
-                                     {"channels_last", static_cast<int>(MemoryFormat::channels_last)},
-                                     {"channels_last_3d", static_cast<int>(MemoryFormat::channels_last_3d)},
-                                     {"strided", static_cast<int>(Layout::strided)},
-                                     {"long", static_cast<int>(DType::int64)},
-                                     {"float", static_cast<int>(DType::float32)}};
+                                     {"contiguous_format", static_cast<uint8_t>(MemoryFormat::contiguous)},
+                                     {"preserve_format", static_cast<uint8_t>(MemoryFormat::preserve)},
+                                     {"channels_last", static_cast<uint8_t>(MemoryFormat::channels_last)},
+                                     {"channels_last_3d", static_cast<uint8_t>(MemoryFormat::channels_last_3d)},
+                                     {"strided", static_cast<uint8_t>(Layout::strided)},
+                                     {"long", static_cast<uint8_t>(DType::int64)},
+                                     {"float", static_cast<uint8_t>(DType::float32)}};
   for (const Known& known : kKnown) {
     if (known.name == name) return known.value;
   }

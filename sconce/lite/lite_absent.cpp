@@ -30,7 +30,6 @@ std::optional<Value> numpy_array(const Value&, const Value&) { return std::nullo
 bool load_extension_of(std::string_view) { return false; }
 
 void load_backend_library(DeviceType) {}
-std::string why_no_backend(DeviceType) { return "a lite library has the CPU alone"; }
 const DeviceQueries* find_queries(DeviceType) { return nullptr; }
 void set_queries(DeviceType, const DeviceQueries*) {}
 

@@ -1,6 +1,6 @@
 // The CPU's Backend in lite libraries: memory and copies. Loops, reductions and random numbers are called without it
 // (SCONCE_SMALL in kernels/pointwise.cpp), so that a library in which no operator needs them has none. In place of
-// kernels/cpu/engine/cpu_backend.cpp.
+// kernels/cpu/engine/cpu_backend.cpp and tensor/backend.cpp: there is no other.
 #include <cstring>
 
 #include "sconce/base/error.h"
@@ -42,5 +42,18 @@ constinit const Backend cpu_backend = {.allocate = allocate,
                                        .reduce = nullptr,
                                        .random = nullptr,
                                        .synchronize = synchronize};
+
+const Backend* find_backend(DeviceType type) { return type == DeviceType::cpu ? &cpu_backend : nullptr; }
+
+const Backend& backend_of(Device device) {
+  if (device.type != DeviceType::cpu)
+    fail("cannot allocate on device {}: a lite library has the CPU alone", to_string(device));
+  return cpu_backend;
+}
+
+Device resolve_device(Device device) {
+  if (device.type != DeviceType::meta) backend_of(device);
+  return device;
+}
 
 }  // namespace sconce

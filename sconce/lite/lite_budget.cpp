@@ -120,7 +120,7 @@ BudgetScope::~BudgetScope() { set_observed(include_ != 0); }
 
 namespace lite {
 
-OwnBudget::OwnBudget(const Limits& limits, const char* whose) : budget_(limits, whose) {
+OwnBudget::OwnBudget(const Limits& limits, const char* whose) : budget_(limits, format_message(whose, {})) {
   detail::budget_of_thread = &budget_;
   set_observed(true);
 }

@@ -1,5 +1,7 @@
 #include "sconce/tensor/device.h"
 
+#include <cstring>
+
 #include "sconce/base/error.h"
 
 namespace sconce {
@@ -25,23 +27,18 @@ std::string to_string(Device d) {
 }
 
 Device parse_device(std::string_view text) {
-  Device d;
-  const size_t colon = text.find(':');
-  const std::string_view type = text.substr(0, colon);
-  bool known = false;
-  for (const auto& [named, name] : kNames) {
-    if (name != type) continue;
-    d.type = named;
-    known = true;
+  for (const auto& [type, name] : kNames) {
+    const size_t end = std::strlen(name);
+    if (!text.starts_with(name)) continue;
+    if (text.size() == end) return {type};
+    if (text[end] != ':') break;
+    const std::string_view digits = text.substr(end + 1);
+    int index = digits.empty() || digits.size() > 3 ? -1 : 0;
+    for (const char c : digits) index = index < 0 || c < '0' || c > '9' ? -1 : 10 * index + (c - '0');
+    SCONCE_CHECK(index >= 0 && index < 128, "invalid device string '{}'", text);
+    return {type, static_cast<int8_t>(index)};
   }
-  SCONCE_CHECK(known, "expected one of cpu, cuda, meta as device type, got '{}'", text);
-  if (colon == std::string_view::npos) return d;
-  const std::string_view digits = text.substr(colon + 1);
-  int index = digits.empty() || digits.size() > 3 ? -1 : 0;
-  for (const char c : digits) index = index < 0 || c < '0' || c > '9' ? -1 : 10 * index + (c - '0');
-  SCONCE_CHECK(index >= 0 && index < 128, "invalid device string '{}'", text);
-  d.index = static_cast<int8_t>(index);
-  return d;
+  fail("expected one of cpu, cuda, meta as device type, got '{}'", text);
 }
 
 std::string_view memory_format_name(MemoryFormat f) {

@@ -30,8 +30,9 @@ int x86_level() {
   constexpr unsigned kV4 = bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
   constexpr unsigned kAvxState = 0x6, kAvx512State = 0xe6;
   unsigned a = 0, b = 0, c = 0, d = 0, features = 0, extended = 0, more = 0;
-  if (__get_cpuid(1, &a, &b, &features, &d) == 0 || (features & kV2) != kV2) return 1;
-  if (__get_cpuid(0x80000001, &a, &b, &more, &d) == 0 || (more & bit_LAHF_LM) == 0) return 1;
+  __cpuid(1, a, b, features, d);  // every processor of 64 bits has this leaf and the next
+  __cpuid(0x80000001, a, b, more, d);
+  if ((features & kV2) != kV2 || (more & bit_LAHF_LM) == 0) return 1;
   if ((features & kV3) != kV3 || (more & bit_LZCNT) == 0) return 2;
   if (__get_cpuid_count(7, 0, &a, &extended, &c, &d) == 0 || (extended & kV3Extended) != kV3Extended) return 2;
   unsigned state = 0, high = 0;
