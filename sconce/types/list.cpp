@@ -108,7 +108,10 @@ void List::erase(size_t from, size_t to) {
 
 void List::reserve(size_t n) { items_.reserve(n, item_size()); }
 
-void List::clear() { erase(0, size()); }
+void List::clear() {
+  end_items(items_.data, size());
+  items_.size = 0;
+}
 
 void List::reverse() {
   const size_t bytes = item_size();

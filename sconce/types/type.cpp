@@ -101,6 +101,12 @@ static std::string place_in_union(TypePtr type) {
 
 // Unless a member covers it; it may cover members.
 static void add_member(TypeList& members, TypePtr type) {
+  const bool is_optional = type->is(TypeKind::optional);
+  if (is_optional || type->is(TypeKind::union_)) {
+    for (TypePtr t : type->contained()) add_member(members, t);
+    if (!is_optional) return;
+    type = none_type();
+  }
   for (size_t i = members.size(); i-- > 0;) {
     if (is_subtype(type, members[i])) return;
     if (is_subtype(members[i], type)) members.erase(i);
@@ -112,23 +118,16 @@ static void add_member(TypeList& members, TypePtr type) {
 }
 
 TypePtr union_type(ListRef<TypePtr> types) {
+  SCONCE_CHECK_AS(type, !types.empty(), "a union needs at least one type");
   TypeList members;
-  for (TypePtr type : types) {
-    const bool is_optional = type->is(TypeKind::optional);
-    if (is_optional) add_member(members, none_type());
-    for (TypePtr t : is_optional || type->is(TypeKind::union_) ? type->contained() : ListRef<TypePtr>(&type, 1))
-      add_member(members, t);
-  }
+  for (TypePtr type : types) add_member(members, type);
   // All numbers together are Scalar, which covers them.
   int numbers = 0;
   for (TypePtr t : members) numbers += t->is(TypeKind::int_) || t->is(TypeKind::float_) || t->is(TypeKind::complex);
   if (numbers == 3) add_member(members, number_type());
-
-  SCONCE_CHECK_AS(type, !members.empty(), "a union needs at least one type");
   if (members.size() == 1) return members[0];
-  for (size_t i = 0; i < 2 && members.size() == 2; ++i) {
-    if (members[i]->is(TypeKind::none)) return optional_type(members[1 - i]);
-  }
+  const bool none_first = members[0]->is(TypeKind::none);
+  if (members.size() == 2 && (none_first || members[1]->is(TypeKind::none))) return optional_type(members[none_first]);
   return interned(TypeKind::union_, members);
 }
 
