@@ -173,8 +173,8 @@ void identity_number(const Op&, KeySet, Value* args, Value* returns) {
 void module_at(const Op&, KeySet, Value* args, Value* returns) {
   const Object& container = args[0].to_object();
   int64_t n = 0;
-  for (const ClassInfo::Attribute& a : container.type()->class_info()->attributes) {
-    n += a.type->is(TypeKind::class_) && a.type->class_info()->is_module;
+  for (const ClassLayout::Attribute& a : container.type()->class_layout()->attributes) {
+    n += a.type->is(TypeKind::class_) && a.type->class_layout()->is_module;
   }
   const int64_t i = args[1].to_int();
   SCONCE_CHECK_AS(index, -n <= i && i < n, "Container index {} is out of range", i);
@@ -183,7 +183,7 @@ void module_at(const Op&, KeySet, Value* args, Value* returns) {
 void module_named(const Op&, KeySet, Value* args, Value* returns) {
   const Object& container = args[0].to_object();
   const std::string& name = args[1].to_string_ref();
-  SCONCE_CHECK_AS(key, container.type()->class_info()->find(name) >= 0, "{}", string_repr(name));
+  SCONCE_CHECK_AS(key, container.type()->class_layout()->find(name) >= 0, "{}", string_repr(name));
   returns[0] = container.attr(name);
 }
 

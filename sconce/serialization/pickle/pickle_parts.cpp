@@ -47,7 +47,7 @@ void PickleParts::for_each(const Value& v, const std::function<void(const Value&
       return at("value", v.to_enum().value, f);
     case Tag::object: {
       if (const std::optional<Value>& state = state_of(v)) return at("__getstate__()", *state, f);
-      const auto& attributes = v.to_object().type()->class_info()->attributes;
+      const auto& attributes = v.to_object().type()->class_layout()->attributes;
       for (size_t i = 0; i < attributes.size(); ++i) at(attributes[i].name, v.to_object().slot(i), f);
       return;
     }
