@@ -1,6 +1,7 @@
 // Models of lite archives: methods as stack code (Note [Stack code]).
 #include <utility>
 
+#include "sconce/base/find_text.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/dispatch/budget/pay.h"
 #include "sconce/dispatch/custom/custom_class.h"
@@ -52,6 +53,24 @@ void define_slots(const StackProgram& program) {
       if (i.op == Opcode::set_attr) last = std::max(last, i.x);
     }
     make_slots(*m.self->class_layout(), static_cast<size_t>(last + 1));
+  }
+}
+
+// Those of the class, forward first.
+void add_methods(Model& model, StackProgram& program, TypePtr type) {
+  model.reserve(program.methods.size());
+  for (const bool is_forward : {true, false}) {
+    size_t number = 0;
+    for (const StackMethod& m : program.methods) {
+      const std::string_view name = m.short_name();
+      if (m.self == type && (name == "forward"sv) == is_forward && name != "__setstate__"sv &&
+          name != "__getstate__"sv) {
+        const Value signature = m.signature(1);
+        program.kept.to_list().append(signature);
+        model.add(name, signature.to_string_ref(), number);
+      }
+      ++number;
+    }
   }
 }
 
@@ -132,19 +151,7 @@ void read_lite_archive(Model& model, const Records& records, bool trust) {
   archive->module = read_archive_pickle("data.pkl", context);
   if (!archive->module.is_object()) refuse("%s: data.pkl is not an object", records.name().c_str());
   const TypePtr type = archive->module.to_object().type();
-  model.reserve(program.methods.size());
-  for (const bool is_forward : {true, false}) {  // which is the first
-    const std::span<StackMethod> methods = program.methods;
-    for (size_t i = 0; i < methods.size(); ++i) {
-      const std::string_view name = methods[i].short_name();
-      if (methods[i].self == type && (name == "forward"sv) == is_forward && name != "__setstate__"sv &&
-          name != "__getstate__"sv) {
-        const Value signature = methods[i].signature(1);
-        program.kept.to_list().append(signature);
-        model.add(name, signature.to_string_ref(), i);
-      }
-    }
-  }
+  add_methods(model, program, type);
 }
 
 }  // namespace sconce::lite

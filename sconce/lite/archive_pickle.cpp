@@ -351,11 +351,11 @@ class ArchivePickle {
       case 0x89:
         return op == 0x88;
       case 'K':
-        return static_cast<int64_t>(number(1));
       case 'M':
-        return static_cast<int64_t>(number(2));
-      case 'J':
-        return integer(4);
+      case 'J': {
+        const uint64_t v = number(op == 'K' ? 1 : op == 'M' ? 2 : 4);
+        return op == 'J' ? static_cast<int32_t>(v) : static_cast<int64_t>(v);
+      }
       case 0x8a:  // LONG1
         return integer(number(1));
       case 'G':

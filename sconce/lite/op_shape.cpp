@@ -42,24 +42,16 @@ std::string unquoted(std::string_view text) {
   return out;
 }
 
-// A number or a word, as a value of a type without `?` and `[]`; a text of the schema, which goes on behind it.
-Value item_of(bool is_float, std::string_view text) {
-  switch (text[0]) {
-    case 'N':  // None
-      return {};
-    case 'T':
-    case 'F':
-      return text[0] == 'T';
-    case '"':
-      return unquoted(text.substr(1, text.size() - 2));
-    default:
-      break;
-  }
+// A number or a word, as a value of a type that begins so; a text of the schema, which goes on behind it.
+Value item_of(char type, std::string_view text) {
+  if (text[0] == 'N') return {};  // None
+  if (text[0] == 'T' || text[0] == 'F') return text[0] == 'T';
+  if (text[0] == '"') return unquoted(text.substr(1, text.size() - 2));
   char* end = nullptr;
+  const int64_t whole = std::strtoll(text.data(), &end, 10);
+  if (end == text.data() + text.size() && type != 'f') return whole;
   const double real = std::strtod(text.data(), &end);  // also reads inf and nan
-  const bool is_whole = text.find_first_not_of("-0123456789"sv) == text.npos;
-  if (end == text.data() + text.size() && (is_float || !is_whole)) return real;
-  if (is_whole) return static_cast<int64_t>(std::strtoll(text.data(), nullptr, 10));
+  if (end == text.data() + text.size()) return real;
   if (const std::optional<int64_t> known = named_default(text)) return *known;
   return parse_device(text);
 }
@@ -112,17 +104,14 @@ OpShape::OpShape(const Op& op) {
 
 Value OpArguments::default_value() const {
   const size_t open = type.find('[');
-  const std::string_view element = type.substr(0, open);
-  const bool is_float = element.starts_with("float"sv);
-  if (open == type.npos || default_text[0] == 'N') return item_of(is_float, default_text);
-  Value made = new_list(is_float ? float_type() : element == "bool"sv ? bool_type() : int_type());
-  List& list = made.to_list();
   const char* at = default_text.data();
+  if (open == type.npos || *at == 'N') return item_of(type[0], default_text);
+  Value made = new_list(type[0] == 'f' ? float_type() : type[0] == 'b' ? bool_type() : int_type());
+  List& list = made.to_list();
   if (*at == '[') {
-    for (++at; *at != ']';) list.append(item_of(is_float, next_part(at)));
+    for (++at; *at != ']';) list.append(item_of(type[0], next_part(at)));
   } else {
-    for (int i = std::atoi(type.data() + open + 1); i > 0; --i)
-      list.append(item_of(is_float, default_text));  // int[2] stride=1
+    for (char i = type[open + 1]; i > '0'; --i) list.append(item_of(type[0], default_text));  // int[2] stride=1
   }
   return made;
 }

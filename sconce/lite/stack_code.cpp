@@ -21,8 +21,8 @@
 namespace sconce::lite {
 namespace {
 
-constexpr size_t kMostMethods = 10'000;     // a limit against hostile files
-constexpr size_t kMostComplaints = 1'000;   // that are looked at
+constexpr size_t kMostMethods = 10'000;    // a limit against hostile files
+constexpr size_t kMostComplaints = 1'000;  // that are looked at
 
 constexpr char kSpecial[][21] = {"prim::TupleUnpack", "prim::Uninitialized", "prim::RaiseException"};
 // Opcodes that are operators.
@@ -34,7 +34,8 @@ constexpr size_t kPromoted = 0
 
 // Is this an operator that meant something else in archives of this version?
 bool is_upgraded(const Op& op, int version) {
-  std::string signature = format_message(" {}", {op.info.name});
+  std::string signature;
+  signature.append(" ").append(op.info.name);
   char before = '(';
   for (OpArguments a(op); a.next(); before = ',') (signature += before).append(a.name);
   return version <= upgraded_until(signature += ')');
@@ -47,7 +48,6 @@ class ProgramReader {
       : file_(file), archive_version_(archive_version), types_(types), program_(program) {}
 
   void read(const Value& pickle) {
-    program_.kept = new_list(any_type());
     const Values items = tuple(pickle);
     const int64_t version = !items.empty() && items[0].is_int() ? items[0].to_int() : 3;  // the first ones did not say
     if (version < kOldestBytecode || version > kNewestBytecode) {
@@ -238,8 +238,7 @@ class ProgramReader {
     if (is_missing) {
       o.kind = StackOperator::Kind::missing;
       o.name = keep(Value(whole)).to_string_ref().c_str();
-    } else if (++complaint_count_ <= kMostComplaints &&
-               !has_text(complaints_, whole)) {
+    } else if (++complaint_count_ <= kMostComplaints && !has_text(complaints_, whole)) {
       if (!complaints_.empty()) complaints_.append(", ");
       complaints_.append(whole);
     }
@@ -283,36 +282,42 @@ class ProgramReader {
   }
 
   // ---- the verifier ----
-  void in_range(const char* what, int64_t index, int64_t count, size_t size) const {
-    if (index < 0 || index + count > static_cast<int64_t>(size))
-      wrong("there is no %s %" PRId64 ": the method has %zu", what, count > 1 ? index + count - 1 : index, size);
-  }
   void at_most(int64_t count, int64_t most) const {
     if (count < 0 || count > most) wrong("the count %" PRId64 " is not in 0 to %" PRId64, count, most);
   }
 
   [[gnu::noinline]] void check_operands(StackMethod& m, const Instruction& i) {
+    int64_t first = i.x, count = 1;
+    size_t size = 0;
+    const char* what = nullptr;
     switch (opcode_operands(i.op)[0]) {
-      case 'r':  // counted from 1
-        in_range("register", int64_t{i.x} - 1, 1, m.registers);
-        break;
       case 'R':
-        in_range("register", int64_t{i.x} - 1, i.n, m.registers);
+        count = i.n;
+        [[fallthrough]];
+      case 'r':  // counted from 1
+        --first;
+        size = m.registers;
+        what = "register";
         break;
       case 'c':
-        in_range("constant", i.x, 1, m.constants.size());
+        size = m.constants.size();
+        what = "constant";
         break;
       case 'o':
-        in_range("operator", i.x, 1, m.operators.size());
-        break;
-      case 't':
-        in_range("type", i.x, 1, m.types.size());
+        size = m.operators.size();
+        what = "operator";
         break;
       case 'T':
-        in_range("type", i.x, i.n, m.types.size());
+        count = i.n;
+        [[fallthrough]];
+      case 't':
+        size = m.types.size();
+        what = "type";
         break;
       case 'j':
-        in_range("instruction", static_cast<int64_t>(at_) + i.x, 1, m.code.size());
+        first += static_cast<int64_t>(at_);
+        size = m.code.size();
+        what = "instruction";
         break;
       case 's':
         at_most(i.x, kMaxSlot);
@@ -323,6 +328,8 @@ class ProgramReader {
       default:
         break;
     }
+    if (what && (first < 0 || first + count > static_cast<int64_t>(size)))
+      wrong("there is no %s %" PRId64 ": the method has %zu", what, count > 1 ? first + count - 1 : first, size);
     check_special(m, i);
   }
 
@@ -505,7 +512,8 @@ void* Room::zeros(size_t bytes) {
 }
 
 std::string StackMethod::signature(size_t from) const {
-  std::string out(short_name());
+  std::string out;
+  out.append(short_name());
   const char* before = "(";
   for (size_t i = from; i < arguments.size(); ++i) {
     const StackArgument& a = arguments[i];
@@ -514,7 +522,8 @@ std::string StackMethod::signature(size_t from) const {
     before = ", ";
   }
   out.append(arguments.size() > from ? ") -> " : "() -> ");
-  return out.append(result->to_string());
+  out.append(result->to_string());
+  return out;
 }
 
 StackMethod* StackProgram::find(TypePtr self, std::string_view short_name) {

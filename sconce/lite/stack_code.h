@@ -15,6 +15,7 @@
 
 #include "sconce/dispatch/op.h"
 #include "sconce/lite/archive_types.h"
+#include "sconce/lite/new_values.h"
 #include "sconce/serialization/lite/lite_tables.h"
 
 namespace sconce::lite {
@@ -75,7 +76,7 @@ struct StackMethod {
 struct StackProgram {
   std::span<StackMethod> methods;
   Room room;
-  Value kept;  // a list
+  Value kept = new_list(any_type());
 
   // Null when the class has none of this name.
   StackMethod* find(TypePtr self, std::string_view short_name);
