@@ -1,6 +1,6 @@
 #include "sconce/serialization/pickle/pickle_tensors.h"
 
-#include <algorithm>
+#include <span>
 
 #include "sconce/autograd/variable.h"
 #include "sconce/base/weak.h"
@@ -24,10 +24,16 @@ const Value& need_tuple(const Value& v) {
 
 namespace {
 
-size_t count_of(const Value& v) { return v.is_list() ? v.to_list().size() : v.to_tuple().items.size(); }
+std::span<const Value> items_of(const Value& v) {
+  if (!v.is_list()) return v.to_tuple().items;
+  const ItemsOf<Value> items = v.to_list().value_items();
+  SCONCE_CHECK(items, "needs a tuple of sizes");
+  return {items.data(), items.size()};
+}
 
-void copy_ints(const Value& v, size_t count, int64_t* to) {
-  for (size_t i = 0; i < count; ++i) to[i] = (v.is_list() ? v.to_list().get(i) : v.to_tuple().items[i]).to_int();
+int64_t* copy_ints(std::span<const Value> items, int64_t* to) {
+  for (const Value& item : items) *to++ = item.to_int();
+  return to;
 }
 
 // The offset counts from where the flat tensor begins.
@@ -36,29 +42,29 @@ Tensor geometry(const Args& args, DType dtype) {
   int64_t from = 0;
   if (__builtin_add_overflow(args[1].to_int(), flat.storage_offset(), &from))
     fail(ErrorKind::runtime, "the offset {} is too large", {args[1].to_int()});
-  const size_t rank = count_of(args[2]), strides = count_of(args[3]);
-  std::vector<int64_t> ints(rank + strides);
-  int64_t* const sizes = ints.data();
-  copy_ints(args[2], rank, sizes);
-  copy_ints(args[3], strides, sizes + rank);
-  return make_tensor(Ref<Storage>::share(flat.storage()), dtype, IntList(sizes, rank), IntList(sizes + rank, strides),
-                     from);
+  const std::span<const Value> sizes = items_of(args[2]), strides = items_of(args[3]);
+  std::vector<int64_t> ints(sizes.size() + strides.size());
+  int64_t* const behind = copy_ints(sizes, ints.data());
+  copy_ints(strides, behind);
+  return make_tensor(Ref<Storage>::share(flat.storage()), dtype, IntList(ints.data(), sizes.size()),
+                     IntList(behind, strides.size()), from);
 }
 
 }  // namespace
 
 std::vector<int64_t> ints_of(const Value& v) {
-  std::vector<int64_t> ints(count_of(v));
-  copy_ints(v, ints.size(), ints.data());
+  const std::span<const Value> items = items_of(v);
+  std::vector<int64_t> ints(items.size());
+  copy_ints(items, ints.data());
   return ints;
 }
 
 SCONCE_WEAK Tensor with_math_bits(Tensor t, const Dict& bits) {
   bits.for_each([&](const Value& key, const Value& on) {
     if (!on.to_bool()) return;
-    const std::string& bit = key.to_string_ref();
+    const std::string_view bit = key.to_string_ref();
     // By its record: a call by name would bring the matching of overloads along.
-    const Op* op = bit == "conj" ? find_op("aten::conj_physical") : bit == "neg" ? find_op("aten::neg") : nullptr;
+    const Op* op = find_op(bit == "conj" ? "aten::conj_physical" : bit == "neg" ? "aten::neg" : "");
     if (!op) fail(ErrorKind::not_implemented, "a tensor has the bit '{}', for which there is no operator", {bit});
     SCONCE_CHECK(static_cast<size_t>(t.numel()) <= t.storage()->nbytes / t.item_size(),
                  "a tensor that is not conjugated yet has more elements than its storage");
@@ -75,12 +81,15 @@ Tensor strided(const Args& args, DType dtype, size_t bits) {
   return with_math_bits(std::move(t), args[bits].to_dict());
 }
 
-Tensor with_grad(Tensor t, const Value& requires_grad) {
+void set_grad(Tensor& t, const Value& requires_grad) {
 #ifdef SCONCE_SMALL  // which has no gradients
-  static_cast<void>(requires_grad);
+  static_cast<void>(t), static_cast<void>(requires_grad);
 #else
   if (requires_grad.to_bool()) autograd::make_leaf(t);
 #endif
+}
+Tensor with_grad(Tensor t, const Value& requires_grad) {
+  set_grad(t, requires_grad);
   return t;
 }
 
@@ -88,7 +97,8 @@ Tensor with_grad(Tensor t, const Value& requires_grad) {
 Value rebuild_tensor(const Args& args) {
   need_args(args, 4, 7);
   Tensor t = strided(args, args[0].to_tensor().dtype(), 6);
-  return args.size() > 4 ? with_grad(std::move(t), args[4]) : t;
+  if (args.size() > 4) set_grad(t, args[4]);
+  return t;
 }
 
 namespace {

@@ -29,7 +29,8 @@ Tensor with_math_bits(Tensor t, const Dict& bits);
 // A tensor over the storage that the flat tensor `args[0]` lies in: its offset, sizes and strides follow; and, at `bits`,
 // a dict for with_math_bits, or None.
 Tensor strided(const std::vector<Value>& args, DType dtype, size_t bits);
-// With the flag that parameters have; it means nothing for numbers that have no derivative.
+// The flag that parameters have; it means nothing for numbers that have no derivative.
+void set_grad(Tensor& t, const Value& requires_grad);
 Tensor with_grad(Tensor t, const Value& requires_grad);
 
 }  // namespace sconce
