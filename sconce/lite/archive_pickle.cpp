@@ -77,17 +77,19 @@ class ArchivePickle {
     if (number(1) != 0x80 || number(1) > 5) wrong("it does not begin as pickles of protocol 2 do");
     for (uint64_t op = number(1); op != '.'; op = number(1)) step(static_cast<uint8_t>(op));
     if (at_ != end_ || stack_.size != 1) wrong("it does not end with one value");
-    return value(*last(1));
+    Item& whole = *last(1);
+    need_value(whole);
+    return std::move(whole.value);
   }
 
  private:
   [[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* what, const char* detail, const char* more = "") const {
-    refuse("%s: %s: pickle, byte %zu: %s%s%s", context_.records.name().c_str(), record_,
-           static_cast<size_t>(at_ - begin_), what, detail, more);
+    refuse("%s: %s: pickle, byte %zu: %s%s%s", context_.records.name().c_str(), record_, at(), what, detail, more);
   }
   [[noreturn, gnu::cold, gnu::noinline]] void wrong(const char* what) const { wrong(what, ""); }
 
   // ---- bytes ----
+  size_t at() const { return static_cast<size_t>(at_ - begin_); }
   char* take(uint64_t n) {
     if (static_cast<uint64_t>(end_ - at_) < n) wrong("unexpected end");
     at_ += n;
@@ -141,19 +143,19 @@ class ArchivePickle {
     stack_.close(at, at + 1, sizeof(Item));
     return stack_.size - at;
   }
-  Value&& value(Item& item) const {
+  void need_value(const Item& item) const {
     if (item.kind == Kind::mark) wrong("the stack is empty");
     if (item.kind == Kind::object) wrong("an object has no state, of class ", item.type->name().c_str());
     if (item.kind != Kind::value) wrong("a constructor is not a value");
-    return std::move(item.value);
   }
-  // Makes `part` a part of `whole`.
-  Value&& part(Item& whole, Item& part) const {
+  // What becomes a part of `whole`.
+  Value& part(Item& whole, Item& part) const {
     whole.depth = std::max<uint16_t>(whole.depth, part.depth + 1);
     if (whole.depth > kMaxPickleDepth) wrong("containers are nested more than 1000 deep");
     whole.weight += part.weight;  // both are at most
     if (whole.weight > most_weight_) wrong("values are shared too often");
-    return value(part);
+    need_value(part);
+    return part.value;
   }
 
   // ---- containers ----
@@ -163,7 +165,7 @@ class ArchivePickle {
     whole.depth = 1;
     whole.value = new_tuple(count);
     Item* part_at = &whole - count;
-    for (Value& item : whole.value.to_tuple().items) item = part(whole, *part_at++);
+    for (Value& item : whole.value.to_tuple().items) item = std::move(part(whole, *part_at++));
     close(count);
   }
   // The container below the last `count` items, which nothing else refers to, gets them.
@@ -174,13 +176,14 @@ class ArchivePickle {
       wrong("items are given to something that is not a new ", tag_name(tag).data());
     for (Item* const end = part_at + count; part_at != end; ++part_at) {
       if (tag == Tag::list) {
-        whole.value.to_list().append(part(whole, *part_at));
+        whole.value.to_list().append(std::move(part(whole, *part_at)));
         continue;
       }
       if (part_at + 1 == end) wrong("a key has no value");
       check_key(part_at->value, part_at->weight);
-      Value key = part(whole, *part_at);
-      whole.value.to_dict().set(std::move(key), part(whole, *++part_at));
+      Value& key = part(whole, *part_at);
+      Value& item = part(whole, *++part_at);
+      whole.value.to_dict().set(std::move(key), std::move(item));
     }
     stack_.size -= count;
   }
@@ -290,7 +293,7 @@ class ArchivePickle {
     Item* const items = last(2);
     if (items[0].kind != Kind::object) wrong("a state is given to something that is no object");
     items[0].kind = Kind::value;
-    items[0].value = context_.build(items[0].type, part(items[0], items[1]));
+    items[0].value = context_.build(items[0].type, std::move(part(items[0], items[1])));
     drop();
   }
 
@@ -369,7 +372,7 @@ class ArchivePickle {
       case '}':
         return new_dict(any_type(), any_type());
       default:
-        wrong("unknown opcode ", std::to_string(op).c_str());
+        refuse("%s: %s: pickle, byte %zu: unknown opcode %d", context_.records.name().c_str(), record_, at(), op);
     }
   }
 

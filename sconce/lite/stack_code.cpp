@@ -345,15 +345,17 @@ class ProgramReader {
         if (i.n % 2) wrong("%d values are no pairs of keys and values", i.n);
         need_type(m, i.x, TypeKind::dict);
         return;
-      case Opcode::named_tuple_construct:
-        if (need_type(m, i.x, TypeKind::tuple)->contained().size() != i.n)
-          wrong("a %s has not %d fields", m.types[static_cast<size_t>(i.x)]->name().c_str(), i.n);
+      case Opcode::named_tuple_construct: {
+        const TypePtr type = need_type(m, i.x, TypeKind::tuple);
+        if (type->contained().size() != i.n) wrong("a %s has not %d fields", type->name().c_str(), i.n);
         return;
-      case Opcode::create_object:
-        if (!is_custom_class(need_type(m, i.x, TypeKind::class_)))
-          wrong("script classes are not supported in lite archives: '%s'",
-                m.types[static_cast<size_t>(i.x)]->name().c_str());
+      }
+      case Opcode::create_object: {
+        const TypePtr type = need_type(m, i.x, TypeKind::class_);
+        if (!is_custom_class(type))
+          wrong("script classes are not supported in lite archives: '%s'", type->name().c_str());
         return;
+      }
       case Opcode::isinstance:
         for (int32_t k = 0; k < i.n; ++k) need_type(m, i.x + k, TypeKind::any);
         return;
