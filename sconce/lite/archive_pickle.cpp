@@ -210,7 +210,7 @@ class ArchivePickle {
   }
 
   // ---- constructors ----
-  [[gnu::noinline]] void global() {
+  void global() {
     const std::string_view module = line('.'), name = line('\0');
     const char* const whole = module.data();
     Item& item = push();
@@ -229,7 +229,7 @@ class ArchivePickle {
     item.value = name;
   }
   // What the constructor makes of the last item, in its place.
-  [[gnu::noinline]] void call(Kind kind) {
+  void call(Kind kind) {
     Item& item = *last(1);
     if (kind < Kind::tensor || !item.value.is_tuple()) wrong("only known constructors can be called, with a tuple");
     const Constructor& constructor = kConstructors[static_cast<size_t>(kind) - kFirst];
@@ -283,13 +283,13 @@ class ArchivePickle {
     call(last(2)->kind);
     close(1);
   }
-  [[gnu::noinline]] void new_object() {
+  void new_object() {
     const Item* items = last(2);
     if (items[0].kind != Kind::object || !items[1].value.is_tuple() || !items[1].value.to_tuple().items.empty())
       wrong("a new object needs a class and no arguments");
     drop();
   }
-  [[gnu::noinline]] void build() {
+  void build() {
     Item* const items = last(2);
     if (items[0].kind != Kind::object) wrong("a state is given to something that is no object");
     items[0].kind = Kind::value;
@@ -297,6 +297,7 @@ class ArchivePickle {
     drop();
   }
 
+  // Not inlined: in `read`, in whose frame this object is, members are far.
   [[gnu::noinline]] void step(uint8_t op) {
     switch (op) {
       case '(':
@@ -341,7 +342,7 @@ class ArchivePickle {
     }
   }
   // Values that stand in the pickle, and empty containers.
-  [[gnu::noinline]] void push_literal(uint8_t op) {
+  void push_literal(uint8_t op) {
     Item& item = push();
     item.value = literal(op);
     item.depth = item.value.is_list() || item.value.is_dict();

@@ -131,6 +131,7 @@ class ProgramReader {
     return v;
   }
 
+  // Not inlined: in the frame that holds this object members are far.
   [[gnu::noinline]] void read_method(const Value& v, StackMethod& m) {
     in_code_ = false;
     at_ = kNone;
@@ -186,7 +187,7 @@ class ProgramReader {
     return arguments;
   }
 
-  [[gnu::noinline]] void read_instruction(const Value& v, Instruction& i, size_t promoted_from) {
+  void read_instruction(const Value& v, Instruction& i, size_t promoted_from) {
     const Values parts = tuple(v, 3);
     const std::string& name = text(parts[0]);
     const std::optional<Opcode> op = opcode_by_name(name);
@@ -286,7 +287,7 @@ class ProgramReader {
     if (count < 0 || count > most) wrong("the count %" PRId64 " is not in 0 to %" PRId64, count, most);
   }
 
-  [[gnu::noinline]] void check_operands(StackMethod& m, const Instruction& i) {
+  void check_operands(StackMethod& m, const Instruction& i) {
     int64_t first = i.x, count = 1;
     size_t size = 0;
     const char* what = nullptr;
@@ -388,7 +389,7 @@ class ProgramReader {
   }
 
   // Abstract interpretation, which follows how many values are on the stack.
-  [[gnu::noinline]] void verify(StackMethod& m) {
+  void verify(StackMethod& m) {
     method_ = &m;
     Room room;
     const std::span<int32_t> both = room.take<int32_t>(2 * m.code.size());
@@ -418,7 +419,7 @@ class ProgramReader {
     most_ = std::max(most_, depth);
   }
 
-  [[gnu::noinline]] void step(StackMethod& m) {
+  void step(StackMethod& m) {
     const Instruction& i = m.code[at_];
     const int64_t depth = depths_[at_] - 1;
     if (i.op == Opcode::ret && depth != 1) wrong("it returns one value, the stack has %" PRId64, depth);
