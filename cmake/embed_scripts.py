@@ -3,29 +3,26 @@ operators that its upgraders are for in another.
 
 Paths are relative to FOLDER with forward slashes, in sorted order."""
 
-import ast
 import pathlib
 import sys
 import zlib
 
 from cpp_literal import write_source
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from opgen import upgraders  # noqa: E402
 
-def upgraded(folder: pathlib.Path) -> list[str]:
-    """Lines "3 aten::div(self,other)" for lite::upgraded_until, from builtins/upgraders/v<last version>.py."""
-    rows = {}
-    for path in sorted(folder.glob("builtins/upgraders/v*.py"), key=lambda p: int(p.stem[1:])):
-        for function in ast.parse(path.read_text()).body:
-            if isinstance(function, ast.FunctionDef):
-                names = ",".join(a.arg for a in function.args.args + function.args.kwonlyargs)
-                rows[f"aten::{function.name}({names})"] = path.stem[1:]
-    assert all(len(version) == 1 for version in rows.values())
-    return [f'    "{version} {signature}"' for signature, version in rows.items()]
+
+def upgraded() -> list[str]:
+    """Lines "3 aten::div(self,other)" for lite::upgraded_until."""
+    versions = upgraders.last_versions()
+    assert all(version < 10 for version in versions.values())
+    return [f'    "{version} {signature}"' for signature, version in versions.items()]
 
 
 def main() -> None:
     folder, out, upgraded_out = map(pathlib.Path, sys.argv[1:])
-    rows = upgraded(folder)
+    rows = upgraded()
     write_source(
         upgraded_out,
         [

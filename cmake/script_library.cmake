@@ -8,5 +8,5 @@ add_custom_command(OUTPUT ${SCONCE_SCRIPT_SOURCES} ${SCONCE_UPGRADED_SOURCES}
                    COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/embed_scripts.py"
                            "${PROJECT_SOURCE_DIR}/script" ${SCONCE_SCRIPT_SOURCES} ${SCONCE_UPGRADED_SOURCES}
                    DEPENDS ${script_files} "${PROJECT_SOURCE_DIR}/cmake/embed_scripts.py"
-                           "${PROJECT_SOURCE_DIR}/cmake/cpp_literal.py"
+                           "${PROJECT_SOURCE_DIR}/cmake/cpp_literal.py" "${PROJECT_SOURCE_DIR}/opgen/upgraders.py"
                    COMMENT "Embedding the script library" VERBATIM)

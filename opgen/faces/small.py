@@ -12,7 +12,7 @@ import functools
 import pathlib
 import re
 
-from .. import cpp, formats
+from .. import cpp, formats, upgraders
 from ..kinds import leaf
 from ..loops import conversions, pointwise, reductions
 from ..signature import declare, optional_tensors, signature, typed, written
@@ -156,7 +156,9 @@ def _operators(families, selection, orders):
     out += ["namespace {", "", f"Op selected[{max(len(rows), 1)}] = {{", *[f"    {r}," for r in rows], "};"]
     chosen = [o for o, _ in listed]
     listed = ", ".join(terms.small_row(o) for o in chosen) or "{nullptr, false, false}"
-    out += [f"constexpr OpTerms terms[] = {{{listed}}};", "", "}  // namespace", ""]
+    out += [f"constexpr OpTerms terms[] = {{{listed}}};"]
+    upgraded = ", ".join(str(_upgraded_until(o.schema)) for o in chosen) or "0"
+    out += [f"constexpr uint8_t upgraded[] = {{{upgraded}}};", "", "}  // namespace", ""]
     aliases = sorted({(f"{o.schema.namespace}::{o.schema.name}", f"{o.schema.namespace}::{o.alias}") for o in chosen if o.alias})
     instructions = [(f"{o.schema.namespace}::{o.schema.key}", o.entry.data["instruction"]) for o in chosen
                     if "instruction" in o.entry.data]
@@ -171,7 +173,8 @@ def _operators(families, selection, orders):
             f"constinit const LimitedTensorMade limited_tensor_made = {'nullptr' if selection.has_limited() else 'lite::refuse_tensor'};",
             f"constinit const FormatUsed format_used = {'nullptr' if selection.formats else 'lite::refuse_format'};",
             "", "namespace lite {", f"constinit const std::span<Op> selected_ops(selected, {len(chosen)});",
-            "constinit const OpTerms* const selected_terms = terms;", *_readers(selection),
+            "constinit const OpTerms* const selected_terms = terms;", "constinit const uint8_t* const selected_upgraded = upgraded;",
+            *_readers(selection),
             f"const PlacesReader places_reader = {'read_archive_places' if selection.places else 'nullptr'};",
             f"const CustomClasses* const custom_classes = {'&packed_classes' if quantized else 'nullptr'};",
             f"const CopyLoop copy_loop = {'run_copy' if copies else 'nullptr'};", f"const MissingWords missing_words = {'missing_words_of' if selection.partial else 'nullptr'};",
@@ -181,6 +184,12 @@ def _operators(families, selection, orders):
             f"const char* const selection_text = {cpp.string(_listing(selection, False))};", "}  // namespace lite", "",
             "}  // namespace sconce", ""]
     return "\n".join(out)
+
+
+def _upgraded_until(schema):
+    """The last version of archives in which the operator meant something else, or 0."""
+    names = ",".join(a.name for a in schema.arguments)
+    return upgraders.last_versions().get(f"{schema.namespace}::{schema.name}({names})", 0)
 
 
 def _readers(selection):

@@ -30,7 +30,8 @@ struct CustomClasses {
 extern const CustomClasses* const custom_classes;
 
 extern const std::span<Op> selected_ops;
-extern const OpTerms* const selected_terms;  // of each
+extern const OpTerms* const selected_terms;     // of each
+extern const uint8_t* const selected_upgraded;  // the last version of archives in which each meant something else, or 0
 
 extern const int lowest_level;              // of instruction sets: a processor with less is refused
 extern const char* const selected_dtypes;   // separated by spaces; empty: all

@@ -14,7 +14,6 @@
 #include "sconce/lite/op_shape.h"
 #include "sconce/lite/read_error.h"
 #include "sconce/lite/selected.h"
-#include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/serialization/lite/lite_verifier.h"
 #include "sconce/types/containers.h"
 
@@ -31,15 +30,6 @@ constexpr size_t kPromoted = 0
     SCONCE_LITE_OPCODES(SCONCE_LITE_OPCODE)
 #undef SCONCE_LITE_OPCODE
     ;
-
-// Is this an operator that meant something else in archives of this version?
-bool is_upgraded(const Op& op, int version) {
-  std::string signature;
-  signature.append(" ").append(op.info.name);
-  char before = '(';
-  for (OpArguments a(op); a.next(); before = ',') (signature += before).append(a.name);
-  return version <= upgraded_until(signature += ')');
-}
 
 // Reads the tables of one method after the other, and verifies them.
 class ProgramReader {
@@ -251,7 +241,7 @@ class ProgramReader {
     if (is_hidden(*o.op)) return kHidden;
     const OpShape shape(*o.op);
     if (shape.is_varret) return "has any number of results";
-    if (is_upgraded(*o.op, archive_version_)) {
+    if (archive_version_ <= selected_upgraded[o.op - selected_ops.data()]) {
       std::snprintf(text, sizeof text, "meant something else in archives of version %d, which only the front end knows",
                     archive_version_);
       return text;
