@@ -267,7 +267,7 @@ class ProgramReader {
         std::snprintf(text, sizeof text, "has no default for '%.*s'", static_cast<int>(a.name.size()), a.name.data());
         return text;
       }
-      new (&v) Value(a.default_value());  // in place of None
+      v = a.default_value();
     }
     return nullptr;
   }

@@ -15,8 +15,8 @@
 
 #include "sconce/dispatch/op.h"
 #include "sconce/lite/archive_types.h"
-#include "sconce/lite/new_values.h"
 #include "sconce/serialization/lite/lite_tables.h"
+#include "sconce/types/containers.h"
 
 namespace sconce::lite {
 

@@ -29,6 +29,8 @@ constexpr int64_t kInstructionsPerStep = 64;
   Value copy(from);
   to = std::move(copy);
 }
+// For values whose making may fail: made in place, they would leave something there that is no value.
+[[gnu::noinline]] void place(Value& to, Value made) { to = std::move(made); }
 [[gnu::noinline]] void clear(Value& v) { Value gone(std::move(v)); }
 
 void take_steps(int64_t instructions) {
@@ -47,6 +49,11 @@ bool is_exception_class(const Value& v) {
   for (const char c : text)
     is_name &= c == '_' || c == '.' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
   return is_name && text.find('.') != text.npos && text.front() != '.' && text.back() != '.';
+}
+
+[[noreturn, gnu::cold]] void fail_key(const Value& key) {
+  if (key.is_int()) refuse_as(ErrorKind::key, "%" PRId64, key.to_int());
+  fail_as(ErrorKind::key, "{}", key.is_string() ? std::string_view(key.to_string_ref()) : key.type()->annotation());
 }
 
 Value& slot_of(const Value& v, int32_t index) {
@@ -214,7 +221,7 @@ class StackMachine {
     }
     if (!custom_classes) refuse("%s has no method '%s'", type->name().c_str(), name.c_str());
     take_steps(0);
-    new (call.top) Value(custom_classes->call(type, name, {args, static_cast<size_t>(count)}));
+    place(*call.top, custom_classes->call(type, name, {args, static_cast<size_t>(count)}));
     call.top = replace(call.top, count);
     ++call.at;
   }
@@ -255,11 +262,11 @@ class StackMachine {
     switch (i.op) {
       case Opcode::list_construct:
         charge_values(size_t{4} + i.n);
-        new (top) Value(list_of(type(0)->element(), {top - i.n, i.n}));
+        place(*top, list_of(type(0)->element(), {top - i.n, i.n}));
         return i.n;
       case Opcode::dict_construct:
         charge_values(8 + size_t{2} * i.n);
-        new (top) Value(dict_of(type(0)->contained()[0], type(0)->contained()[1], {top - i.n, i.n}));
+        place(*top, dict_of(type(0)->contained()[0], type(0)->contained()[1], {top - i.n, i.n}));
         return i.n;
       case Opcode::named_tuple_construct:
         make_tuple(top, i.n, type(0));
@@ -269,7 +276,7 @@ class StackMachine {
         return i.x;
       case Opcode::create_object:
         charge_values(8);
-        new (top) Value(make_ref<Object>(type(0)));
+        place(*top, make_ref<Object>(type(0)));
         return 0;
       case Opcode::isinstance: {
         bool is = false;
@@ -282,20 +289,20 @@ class StackMachine {
         return 1;
       case Opcode::dict_index: {
         const Value* found = top[-2].to_dict().find(top[-1]);
-        if (!found) fail_as(ErrorKind::key, "{}", std::string_view(top[-1].to_string_ref()));
+        if (!found) fail_key(top[-1]);
         put_copy(*top, *found);
         return 2;
       }
       default:  // to_list
-        new (top) Value(
-            runtime::tensor_to_list(top[-3].to_tensor(), runtime::tolist_type(top[-2].to_int(), top[-1].to_int())));
+        place(*top,
+              runtime::tensor_to_list(top[-3].to_tensor(), runtime::tolist_type(top[-2].to_int(), top[-1].to_int())));
         return 3;
     }
   }
 
   static void make_tuple(Value* top, ptrdiff_t count, TypePtr type) {
     charge_values(4 + static_cast<size_t>(count));
-    new (top) Value(new_tuple(static_cast<size_t>(count), type && !type->fields().empty() ? type : nullptr));
+    place(*top, new_tuple(static_cast<size_t>(count), type && !type->fields().empty() ? type : nullptr));
     Value* const items = top->to_tuple().items.data();
     for (ptrdiff_t k = 0; k < count; ++k) put(items[k], top[k - count]);
   }
@@ -305,7 +312,8 @@ class StackMachine {
     if (from + count > items.size())
       refuse_as(ErrorKind::index, "tuple index %zu is out of range for a tuple of %zu", from + count - 1, items.size());
     charge_values(4 + count);
-    Value* const made = (new (top) Value(new_tuple(count)))->to_tuple().items.data();
+    place(*top, new_tuple(count));
+    Value* const made = top->to_tuple().items.data();
     for (size_t k = 0; k < count; ++k) put_copy(made[k], items[from + k]);
   }
 
