@@ -27,7 +27,7 @@ def main() -> None:
         upgraded_out,
         [
             "// Made by cmake/embed_scripts.py from script/builtins/upgraders/.",
-            '#include "sconce/base/find_text.h"',
+            '#include "sconce/base/text/find_text.h"',
             '#include "sconce/serialization/lite/lite_upgraders.h"',
             "",
             "namespace sconce::lite {",

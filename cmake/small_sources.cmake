@@ -15,7 +15,7 @@ function(small_sources name exclude)
 endfunction()
 small_sources(base "/base/(parallel|budget)\\.cpp" base)
 small_sources(tensors "/tensor/backend\\.cpp|/memory/(allocator|large_blocks|mapped_files)\\.cpp|/libraries/" tensor)
-small_sources(values "/dispatch/(library|registry|op_errors|binding/op_counts|budget/(terms_of|budget_scope))\\.cpp|/printing/|types/(class_types|dict_find)|/custom/(derivative|extensions|interpreted)"
+small_sources(values "/dispatch/(library|registry|binding/op_counts|budget/(terms_of|budget_scope))\\.cpp|/printing/|types/(class_types|dict_find)|/custom/(derivative|extensions|interpreted)"
   types dispatch)
 set(left_out /lite/without/ "file/(file_bytes|file_writer|zip_writer|file_kind|stray)" "pickle/(pickle_writer|numpy)"
   "compiled/(program_writer|compile_calls|compiled_graph)")

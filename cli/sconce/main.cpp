@@ -9,7 +9,7 @@
 #include "commands/commands.h"
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
-#include "sconce/base/spelling.h"
+#include "sconce/base/text/spelling.h"
 #include "sconce/codegen/maker.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "text/error_text.h"

@@ -25,7 +25,8 @@ class SCONCE_API SourceMap {
   virtual ~SourceMap();
   // The place in the text that people wrote; nowhere when it is not known. Throws nothing.
   virtual Range original(const Range& written) const noexcept = 0;
-  // Reads what original() looks at, where that is read late. Throws std::bad_alloc, after which original() knows no place.
+  // Reads what original() looks at, where that is read late. Throws std::bad_alloc, after which original() knows no
+  // place.
   virtual void ensure_read() const {}
 };
 

@@ -1,7 +1,7 @@
 #include "sconce/dispatch/box.h"
 
 #include "sconce/dispatch/binding/op_counts.h"
-#include "sconce/dispatch/tensor_text.h"
+#include "sconce/dispatch/printing/tensor_text.h"
 
 namespace sconce {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/binding/op_counts.h"
-#include "sconce/dispatch/op_errors.h"
+#include "sconce/dispatch/printing/op_errors.h"
 #include "sconce/dispatch/records/op_family.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/backend.h"

@@ -1,7 +1,7 @@
 // Models of lite archives: methods as stack code (Note [Stack code]).
 #include <utility>
 
-#include "sconce/base/find_text.h"
+#include "sconce/base/text/find_text.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/dispatch/budget/pay.h"
 #include "sconce/dispatch/custom/custom_class.h"

@@ -1,6 +1,6 @@
 // What lite libraries do without: files, libraries that are loaded while a program runs, other devices, arrays of
-// NumPy in pickles. In place of serialization/file/file_bytes.cpp, serialization/tensors/storage_in_file.cpp, dispatch/custom/extensions.cpp,
-// tensor/libraries/backend_library.cpp and serialization/pickle/numpy_pickles.cpp.
+// NumPy in pickles. In place of serialization/file/file_bytes.cpp, serialization/tensors/storage_in_file.cpp,
+// dispatch/custom/extensions.cpp, tensor/libraries/backend_library.cpp and serialization/pickle/numpy_pickles.cpp.
 #include <cstring>
 
 #include "sconce/base/error.h"

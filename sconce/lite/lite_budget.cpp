@@ -1,5 +1,6 @@
 // Budgets of lite libraries, in place of base/budget.cpp and dispatch/budget/budget_scope.cpp: they stand alone, end
-// neither with time nor by cancel(), and operators have the kernel that pays from the beginning (opgen/faces/records.py).
+// neither with time nor by cancel(), and operators have the kernel that pays from the beginning
+// (opgen/faces/records.py).
 #include "sconce/lite/lite_budget.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Classes of lite libraries, of which they know the layout: sconce/types/class_types.cpp has those of the whole library.
+// Classes of lite libraries, of which they know the layout: sconce/types/class_types.cpp has those of the whole
+// library.
 #include "sconce/types/class_info.h"
 #include "sconce/types/type_table.h"
 

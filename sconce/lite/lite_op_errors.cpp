@@ -1,8 +1,8 @@
-// Errors of calls in lite libraries, which have no schemas to name arguments by, and every operator on the CPU alone. In
-// place of dispatch/op_errors.cpp.
-#include "sconce/dispatch/op_errors.h"
+// Errors of calls in lite libraries, which have no schemas to name arguments by, and every operator on the CPU alone.
+// In place of dispatch/printing/op_errors.cpp.
+#include "sconce/dispatch/printing/op_errors.h"
 
-#include "sconce/dispatch/tensor_text.h"
+#include "sconce/dispatch/printing/tensor_text.h"
 
 namespace sconce {
 

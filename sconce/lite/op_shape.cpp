@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "sconce/base/find_text.h"
+#include "sconce/base/text/find_text.h"
 #include "sconce/dispatch/binding/schema_words.h"
 #include "sconce/types/containers.h"
 

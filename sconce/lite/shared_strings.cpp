@@ -1,4 +1,5 @@
-#include "sconce/base/shared_strings.h"
+// The one copy of std::string's functions in a small library.
+#include "sconce/base/text/shared_strings.h"
 
 #ifdef SCONCE_SHARED_STRINGS
 namespace std {

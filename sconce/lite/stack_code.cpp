@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "sconce/base/find_text.h"
+#include "sconce/base/text/find_text.h"
 #include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
@@ -475,8 +475,8 @@ class ProgramReader {
   std::string complaints_;
   size_t complaint_count_ = 0;
   size_t operators_ = 0;  // of the method, so far
-  // Of the verifier: the depth of the stack before each instruction and one more, 0 where it is not reached; instructions
-  // to look at, each of which is there once.
+  // Of the verifier: the depth of the stack before each instruction and one more, 0 where it is not reached;
+  // instructions to look at, each of which is there once.
   int32_t *depths_ = nullptr, *work_ = nullptr;
   size_t works_ = 0;
   int64_t most_ = 0;

@@ -15,7 +15,8 @@ SCONCE_INLINE size_t hash_of(const Value& key) {
   return key.key_hash();
 }
 
-// The number of the entry, or Dict::kNowhere. Not a member: members of an exported class are not inlined into each other.
+// The number of the entry, or Dict::kNowhere. Not a member: members of an exported class are not inlined into each
+// other.
 template <class Entries>
 SCONCE_INLINE size_t locate_in(const Entries& entries, ItemsOf<uint32_t> index, uint32_t empty, const Value& key,
                                size_t hash) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sconce/base/error.h"
-#include "sconce/base/texts.h"
+#include "sconce/base/text/packed_texts.h"
 #include "sconce/types/tensor_facts.h"
 #include "sconce/types/type_table.h"
 

@@ -101,8 +101,8 @@ class SCONCE_API Type {
   const std::string& name() const { return name_; }
   // Field names of a named tuple; otherwise empty.
   const std::vector<std::string>& fields() const { return fields_; }
-  // The class's attributes and methods; null unless kind is class_. Likewise of an interface and an enum. Lite libraries
-  // know the layout of classes alone.
+  // The class's attributes and methods; null unless kind is class_. Likewise of an interface and an enum. Lite
+  // libraries know the layout of classes alone.
   ClassLayout* class_layout() const { return class_layout_; }
   ClassInfo* class_info() const { return class_info_; }
   InterfaceInfo* interface_info() const { return interface_info_; }

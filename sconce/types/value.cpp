@@ -2,7 +2,7 @@
 
 #include "sconce/types/class_info.h"
 
-#include "sconce/base/texts.h"
+#include "sconce/base/text/packed_texts.h"
 #include "sconce/types/hash.h"
 #include "sconce/types/identity.h"
 

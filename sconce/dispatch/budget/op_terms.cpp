@@ -1,6 +1,6 @@
 #include "sconce/dispatch/budget/op_terms.h"
 
-#include "sconce/dispatch/tensor_text.h"
+#include "sconce/dispatch/printing/tensor_text.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/tensor.h"

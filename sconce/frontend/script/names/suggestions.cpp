@@ -1,7 +1,7 @@
 // Spelling suggestions.
 #include <algorithm>
 
-#include "sconce/base/spelling.h"
+#include "sconce/base/text/spelling.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/names/names.h"

@@ -1,4 +1,4 @@
-#include "sconce/base/find_text.h"
+#include "sconce/base/text/find_text.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "sconce/base/spelling.h"
+#include "sconce/base/text/spelling.h"
 
 #include <algorithm>
 
