@@ -10,11 +10,14 @@ set(small_dir "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/small")
 # Glue and typed functions, from the table.
 execute_process(COMMAND ${opgen} --small --list WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                 OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "[^ \n]+\\.cpp" small_sources "${listing}")
-list(TRANSFORM small_sources PREPEND "${SCONCE_GENERATED_DIR}/")
-add_custom_command(OUTPUT ${small_sources} COMMAND ${opgen} --small
+string(REGEX MATCHALL "[^ \n]+\\.(cpp|h)" small_generated "${listing}")
+list(TRANSFORM small_generated PREPEND "${SCONCE_GENERATED_DIR}/")
+set(small_sources ${small_generated})
+list(FILTER small_sources INCLUDE REGEX "\\.cpp$")
+add_custom_command(OUTPUT ${small_generated} COMMAND ${opgen} --small
                    DEPENDS ${op_tables} ${operator_lists} ${operator_names} ${opgen_sources} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                    COMMENT "Generating operators of small libraries" VERBATIM)
+add_custom_target(sconce_small_generated DEPENDS ${small_generated})
 
 # Tables for unwinding that are right at calls: cmake/unwinding/as.
 set(small_tables)
@@ -36,7 +39,7 @@ function(small_objects name)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND name MATCHES "^(base|tensors|values|programs)$")  # they ask no object for its type
     target_compile_options(${target} PRIVATE -fno-rtti)
   endif()
-  add_dependencies(${target} sconce_generated)
+  add_dependencies(${target} sconce_generated sconce_small_generated)
 endfunction()
 
 include(cmake/small_sources.cmake)

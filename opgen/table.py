@@ -44,7 +44,7 @@ KEYS = {
     "dtypes": (str, {"pointwise", "reduce", "leaf"}),
     "work": (str, ALL),
     "loads": (bool, ALL),
-    "small": (str, {"compound"}),
+    "small": (dict, {"compound"}),
     "named": (bool, ALL),
     "sparse": (str, ALL),
     "quantized": (str, ALL),

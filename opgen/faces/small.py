@@ -2,6 +2,7 @@
 
     small/<family>.cpp          glue and typed functions of all operators, each in a section of its own; compiled once. They
                                 call kernels directly (sconce/dispatch/direct.h): what nothing calls, the linker leaves out
+    small/<stand-in>.h          checks and facts of the operators that a source of sconce/lite/without computes
     selected/operators.cpp      records of the selected operators alone, under their names: one list, which is all that
                                 is registered
     selected/loops.cpp          tables of vector loops, with those of the selected dtypes and levels
@@ -16,6 +17,7 @@ from .. import cpp, formats, upgraders
 from ..kinds import leaf
 from ..loops import conversions, pointwise, reductions
 from ..signature import declare, optional_tensors, signature, typed, written
+from ..translation import checks
 from . import functions, kernels, records, terms
 from .operators import includes
 from .text import banner
@@ -37,6 +39,9 @@ def prepare(entries):
 def files(families):
     for family in families:
         yield f"sconce/small/{family.name}.cpp", "small", _source(family)
+        for entry in family.entries:
+            if "small" in entry.data:
+                yield f"sconce/small/{entry.data['small']['source']}.h", "header", _stand_in(family, entry)
 
 
 def _source(family):
@@ -54,6 +59,38 @@ def _replaceable(op, lines):
     if op.form != "function" or "small" not in op.entry.data:
         return lines
     return [f"SCONCE_WEAK {line}" if f" {op.cpp_name}(KeySet" in line else line for line in lines]
+
+
+def _stand_in(family, entry):
+    """What a stand-in has to say of its operator and of those that it computes: check_NAME refuses what the entry refuses,
+    NAME_terms are the facts of a call."""
+    by_key = {op.entry.key: op for op in family.operators if op.form == "function"}
+    lines = []
+    for key in [entry.key, *entry.data["small"]["computes"]]:
+        if key not in by_key:
+            entry.fail(f"computes names '{key}', which the file has not", "small")
+        op = by_key[key]
+        params, _ = typed(op.entry, op.schema)
+        refusals = checks(op.entry, family.schemas)
+        if refusals:
+            lines += [f"inline void check_{op.cpp_name}({declare([p for p in params if _is_named(p, refusals)])}) {{",
+                      *refusals, "}"]
+        lines += [f"inline constexpr DirectTerms {op.cpp_name}_terms{{{', '.join(_facts(op, params, cpp.string))}}};", ""]
+    names = ["base/error.h", "dispatch/body_runtime.h", "dispatch/checked_body.h", "dispatch/direct.h"]
+    return "\n".join([banner(family.name), "#pragma once\n", *[f'#include "sconce/{n}"' for n in names], "\nnamespace sconce {",
+                      f"namespace {family.name}_kernels {{\n", *lines, f"}}  // namespace {family.name}_kernels",
+                      "}  // namespace sconce\n"])
+
+
+def _is_named(param, lines):
+    return any(re.search(rf"\b{cpp.identifier(param[1].name)}\b", line) for line in lines)
+
+
+def _facts(op, params, text):
+    """Of DirectTerms: the names of an operator and of its tensors, each as `text` gives it, then what it takes."""
+    tensors = " ".join(a.name for _, a in params if a.type in ("Tensor", "Tensor?"))
+    return [text(f"{op.schema.namespace}::{op.schema.key}"), text(tensors), str(records.limited.admitted(op.entry)),
+            str(formats.taken(op.entry))]
 
 
 def _declared(family):
@@ -75,12 +112,11 @@ def _function(op, family):
     places = written(op.schema)
     returned = places[0] if places and len(places) == 1 else -1
     sig = f"{'void' if places else result}({declare(params, named=False)})"
-    tensors = " ".join(a.name for _, a in params if a.type in ("Tensor", "Tensor?"))
-    name = cpp.string(f"{op.schema.namespace}::{op.schema.key}")
     # Texts are variables: the linker drops those of a function that goes, while literals of a file stay together.
-    facts = f"name_of_op, names_of_tensors, {records.limited.admitted(op.entry)}, {formats.taken(op.entry)}"
+    name, tensors, *taken = _facts(op, params, cpp.string)
+    facts = ", ".join(["name_of_op", "names_of_tensors", *taken])
     arguments = ", ".join([cpp.identifier(a.name) for _, a in params] + [f"{family.name}_kernels::{op.cpp_name}", "terms"])
-    return [declaration + " {", f"  static constexpr char name_of_op[] = {name}, names_of_tensors[] = {cpp.string(tensors)};",
+    return [declaration + " {", f"  static constexpr char name_of_op[] = {name}, names_of_tensors[] = {tensors};",
             f"  static constexpr DirectTerms terms{{{facts}}};",
             f"  return DirectFunction<{sig}, {optional_tensors(params)}, {returned}>::call({arguments});", "}\n"]
 

@@ -1,6 +1,7 @@
 """Compound operators: a body of script over other operators. Their in-place and out= forms copy what the body gives.
 
-    small    the source of sconce/lite/without that stands in for the body in a small library without formats"""
+    small    { source, computes }: the source of sconce/lite/without that stands in for the body in a small library without
+             formats, and the entries that it computes itself: small/<source>.h has their checks"""
 
 from .. import cpp, script
 from ..signature import name

@@ -1,10 +1,9 @@
 // Without formats and float8: linear is one product by a weight that lies along k, where its body in the table calls
 // addmm or matmul, which take any layout, batches and factors. Words of errors, and the operators that they name, are
-// those of the body.
-#include "sconce/base/error.h"
+// those of the body: opgen writes them (sconce/small/linear_body.h).
+#include "sconce/small/linear_body.h"
+
 #include "sconce/base/weak.h"
-#include "sconce/dispatch/body_runtime.h"
-#include "sconce/dispatch/direct.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/same.h"
 #include "sconce/generated/view.h"
@@ -37,55 +36,27 @@ Tensor product(KeySet keys, const char* name, IntList sizes, const Tensor& a, co
   return out;
 }
 
-void check_factors(const Tensor& a, const Tensor& b) {
-  SCONCE_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", a.size(0),
-               a.size(1), b.size(0), b.size(1));
-  SCONCE_CHECK(a.dtype() == b.dtype(), "expected m1 and m2 to have the same dtype, but got: {} != {}",
-               dtype_name(a.dtype()), dtype_name(b.dtype()));
-}
-
 Tensor addmm_rows(KeySet keys, const Tensor& self, const Tensor& mat1, const Tensor& mat2) {
-  SCONCE_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got {}-D tensor", mat2.dim());
-  check_factors(mat1, mat2);
-  SCONCE_CHECK(self.dtype() == mat1.dtype(), "self and mat2 must have the same dtype, but got {} and {}",
-               dtype_name(self.dtype()), dtype_name(mat2.dtype()));
-  const int64_t sizes[] = {mat1.size(0), mat2.size(1)};
-  bool fits = self.dim() <= 2;
-  for (int64_t d = 1; fits && d <= self.dim(); ++d) fits = self.size(-d) == sizes[2 - d] || self.size(-d) == 1;
-  SCONCE_CHECK(fits, "The expanded size of the tensor must match the existing size: self is {}, the product is {}",
-               self.sizes(), IntList(sizes, 2));
-  return product(keys, "addmm", IntList(sizes, 2), mat1, mat2, self);
+  check_addmm(self, mat1, mat2);
+  return product(keys, "addmm", {mat1.size(0), mat2.size(1)}, mat1, mat2, self);
 }
 
 Tensor mm_rows(KeySet keys, const Tensor& self, const Tensor& mat2) {
-  check_factors(self, mat2);
+  check_mm(self, mat2);
   return product(keys, "mm", {self.size(0), mat2.size(1)}, self, mat2, {});
 }
 
 Tensor mv_rows(KeySet keys, const Tensor& self, const Tensor& vec) {
-  const int64_t m = self.size(0), k = self.size(1);
-  SCONCE_CHECK(k == vec.size(0), "size mismatch, got input ({}), mat ({}x{}), vec ({})", m, m, k, vec.size(0));
-  SCONCE_CHECK(self.dtype() == vec.dtype(), "expected scalar type {} but found {}", dtype_name(self.dtype()),
-               dtype_name(vec.dtype()));
-  return product(keys, "mv", {m}, self, vec, {});
+  check_mv(self, vec);
+  return product(keys, "mv", {self.size(0)}, self, vec, {});
 }
 
 Tensor dot_rows(KeySet keys, const Tensor& self, const Tensor& tensor) {
-  SCONCE_CHECK(self.dtype() == tensor.dtype(), "dot : expected both vectors to have same dtype, but found {} and {}",
-               dtype_name(self.dtype()), dtype_name(tensor.dtype()));
-  const int64_t n = self.numel(), other = tensor.numel();
-  SCONCE_CHECK(n == other,
-               "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but "
-               "got {} and {} elements respectively",
-               n, other, n, other);
+  check_dot(self, tensor);
   return product(keys, "dot", {}, self, tensor, {});
 }
 
 using OfTwo = DirectFunction<Tensor(const Tensor&, const Tensor&), 0, -1>;
-constexpr char two[] = "self mat2";
-constexpr DirectTerms addmm_terms{"aten::addmm", "self mat1 mat2", 6, 0}, mm_terms{"aten::mm", two, 6, 0},
-    mv_terms{"aten::mv", "self vec", 0, 0}, dot_terms{"aten::dot", "self tensor", 0, 0},
-    matmul_terms{"aten::matmul", "self other", 7, 3};
 
 // A tensor as a matrix of its rows.
 Tensor rows_of(const Tensor& t) {
@@ -109,8 +80,7 @@ Tensor matmul_rows(KeySet, const Tensor& self, const Tensor& other) {
 }  // namespace
 
 SCONCE_WEAK Tensor linear(KeySet keys, const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  SCONCE_CHECK(input.dim() > 0 && weight.dim() > 0,
-               "both arguments to linear need to be at least 1D, but they are {}D and {}D", input.dim(), weight.dim());
+  check_linear(input, weight);
   const bool along = keys.has(Key::sparse) || weight.size(-1) <= 1 || weight.strides()[weight.dim() - 1] == 1;
   const Tensor transposed = sconce::t(along ? weight : contiguous_tensor(weight));
   if (!bias.defined()) return OfTwo::call(input, transposed, matmul_rows, matmul_terms);
