@@ -109,7 +109,7 @@ class SCONCE_API Budget : public std::enable_shared_from_this<Budget> {
   const std::string whose_;
   const std::shared_ptr<Budget> outer_;
   const std::chrono::steady_clock::time_point deadline_;
-  const bool has_deadline_;
+  [[maybe_unused]] const bool has_deadline_;  // lite libraries never have one
   bool loading_only_ = false;
   std::atomic<bool> stopped_{false}, ended_{false};
   std::atomic<uint64_t> steps_{0}, work_{0};

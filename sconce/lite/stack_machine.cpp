@@ -245,7 +245,8 @@ class StackMachine {
     const StackMethod& m = *call.method;
     const Instruction* before = call.at - 1;
     const Value* message = call.top - 1;
-    if (call.at != m.code.data() && before->op == Opcode::loadc && message - call.values() > ptrdiff_t{m.registers}) {
+    const auto registers = static_cast<ptrdiff_t>(m.registers);
+    if (call.at != m.code.data() && before->op == Opcode::loadc && message - call.values() > registers) {
       const Value& name = m.constants[static_cast<size_t>(before->x)];
       if (is_exception_class(name)) {
         --message;

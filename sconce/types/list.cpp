@@ -12,6 +12,19 @@ const Tensor& tensor_in(const Value& v, TypePtr element) {
   return element->is(TypeKind::optional) ? v.to_optional_tensor() : v.to_tensor();
 }
 
+// Words of Values, as items of a list.
+template <class Stored>
+uint64_t stored(const void* items, size_t i) {
+  Stored s;
+  std::memcpy(&s, static_cast<const Stored*>(items) + i, sizeof(s));
+  return s;
+}
+template <class Stored>
+void store(void* items, size_t i, uint64_t bits) {
+  const auto s = static_cast<Stored>(bits);
+  std::memcpy(static_cast<Stored*>(items) + i, &s, sizeof(s));
+}
+
 }  // namespace
 
 List::Store List::store_of(TypePtr element) {
@@ -26,7 +39,7 @@ List::List(TypePtr element) : store_(store_of(element)), element_(element) {}
 
 List::~List() { clear(); }
 
-// Where a list does not store Values, it stores what is in them: a word (for bools a byte).
+// Where a list does not store Values, it stores what is in them: a word, of bools a byte, of tensors a pointer.
 constexpr Tag kItemTags[] = {Tag::integer, Tag::real, Tag::boolean, Tag::tensor};
 
 // The item as a Value.
@@ -34,9 +47,11 @@ Value List::boxed(size_t i) const {
   if (store_ == Store::values) return static_cast<const Value*>(items_.data)[i];
   Value made;
   if (store_ == Store::bools) {
-    made.bits_ = static_cast<const uint8_t*>(items_.data)[i] != 0;
+    made.bits_ = stored<uint8_t>(items_.data, i) != 0;
+  } else if (store_ == Store::tensors) {
+    made.bits_ = stored<uintptr_t>(items_.data, i);
   } else {
-    made.bits_ = static_cast<const Value::Bits*>(items_.data)[i];
+    made.bits_ = stored<uint64_t>(items_.data, i);
   }
   // Undefined tensors are None.
   if (store_ != Store::tensors || made.bits_ != 0) made.tag_ = kItemTags[static_cast<size_t>(store_)];
@@ -54,9 +69,11 @@ void List::make_item(size_t i, Value&& v) {
   const bool may_be_none = store_ == Store::tensors && element_->is(TypeKind::optional);
   if (v.tag_ != wanted && !(may_be_none && v.is_none())) v.wrong_tag(wanted);
   if (store_ == Store::bools) {
-    static_cast<uint8_t*>(items_.data)[i] = v.bits_ != 0;
+    store<uint8_t>(items_.data, i, v.bits_ != 0);
+  } else if (store_ == Store::tensors) {
+    store<uintptr_t>(items_.data, i, v.bits_);
   } else {
-    static_cast<Value::Bits*>(items_.data)[i] = v.bits_;
+    store<uint64_t>(items_.data, i, v.bits_);
   }
   v.bits_ = 0;  // a tensor has moved
   v.tag_ = Tag::none;
