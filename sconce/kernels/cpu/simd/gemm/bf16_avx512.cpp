@@ -1,6 +1,6 @@
-// bfloat16 tiles. Functions that use AVX512_BF16 say so one by one: the rest of the file is plain x86-64-v4.
+// bfloat16 tiles of x86-64. Functions that use AVX512_BF16 say so one by one: the rest of the file is plain x86-64-v4.
+#include "sconce/kernels/cpu/simd/gemm/bf16_pack.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
-
 #include "sconce/kernels/cpu/simd/gemm/gemm_tile.h"
 
 #if SCONCE_ISA == 4
@@ -195,8 +195,7 @@ BF16_TARGET void fold(int64_t k, const uint16_t* a, const uint16_t* b, float* su
   matrix::store(sums, matrix::sum_vectors<float>(acc));
 }
 
-// Packing
-// ---------------------------------------------------------------------------------------------------------------
+// Packing -------------------------------------------------------------------------------------------------------------
 
 // rows[i][j] becomes rows[j][i].
 GEMM_INLINE void transpose16(Halves (&rows)[16]) {
@@ -311,11 +310,7 @@ void pack_taps(const uint16_t* w, int64_t in_stride, int64_t out_stride, const i
   // First [taps][in_channels][width], then pairs.
   bool dense = in_stride == taps;
   for (int64_t t = 0; t < taps; t++) dense &= tap_offsets[t] == t;
-  if (columns < width) {
-    for (int64_t p = 0; p < taps * in_channels; p++) {
-      for (int j = columns; j < width; j++) work[p * width + j] = 0;
-    }
-  }
+  bf16_parts::clear_columns(work, taps * in_channels, columns);
   int j0 = 0;
   for (; dense && j0 + 16 <= columns; j0 += 16) {
     int64_t tap = 0, channel = 0, s = 0;
@@ -353,22 +348,7 @@ void pack_taps(const uint16_t* w, int64_t in_stride, int64_t out_stride, const i
     }
     j0 = columns;
   }
-  // As for floats (gemm_pack.h): some taps of one input channel are collected before they are stored.
-  constexpr int together = 16;
-  for (int64_t t0 = 0; t0 < taps && j0 < columns; t0 += together) {
-    const int64_t some = taps - t0 < together ? taps - t0 : together;
-    for (int64_t i = 0; i < in_channels; i++) {
-      uint16_t rows[together * width];
-      for (int j = j0; j < columns; j++) {
-        const uint16_t* from = w + i * in_stride + j * out_stride;
-        for (int64_t t = 0; t < some; t++) rows[t * width + j] = from[tap_offsets[t0 + t]];
-      }
-      for (int64_t t = 0; t < some; t++) {
-        uint16_t* to = work + ((t0 + t) * in_channels + i) * width;
-        for (int j = j0; j < columns; j++) to[j] = rows[t * width + j];
-      }
-    }
-  }
+  bf16_parts::collect_taps(w, in_stride, out_stride, tap_offsets, taps, in_channels, j0, columns, work);
   const int64_t run = taps / runs * in_channels;
   for (int64_t r = 0; r < runs; r++) pair_rows(work + r * run * width, run, out + r * bf16_padded(run) * width);
 }
