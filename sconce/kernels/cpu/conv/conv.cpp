@@ -76,7 +76,7 @@ template <>
 struct Tiles<uint16_t> {
   using Output = Bf16Output;
   const Bf16Table& table;
-  const int lanes = 32, panel = Bf16Table::panel, tile_rows = Bf16Table::tile_rows;
+  const int panel = Bf16Table::panel, tile_rows = Bf16Table::tile_rows;
 
   explicit Tiles(const MatrixKernels& kernels) : table(*kernels.bf16) {}
   static int64_t padded(int64_t k) { return bf16_padded(k); }

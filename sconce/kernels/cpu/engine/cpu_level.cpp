@@ -102,7 +102,19 @@ bool cpu_has_avx2() {
   return false;
 #endif
 }
-bool cpu_has_avx512_bf16() { return (extended_features().first_a & 1u << 5) != 0; }
+bool cpu_multiplies_bf16() {
+#if defined(__aarch64__) && defined(__linux__)
+  return (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
+#elif defined(__aarch64__)
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+  return true;
+#else
+  return false;
+#endif
+#else
+  return (extended_features().first_a & 1u << 5) != 0;
+#endif
+}
 bool cpu_has_avx512_vnni() { return (extended_features().c & 1u << 11) != 0; }
 bool cpu_has_avx_vnni() { return (extended_features().first_a & 1u << 4) != 0; }
 

@@ -37,7 +37,10 @@ constexpr MatrixKernels all_kernels[] = {
     {4, &v4::gemm_f32, &v4::gemm_f64, nullptr},
 #endif
 };
-#if SCONCE_CPU_LEVELS >= 3
+// The level whose processors may multiply bfloat16 numbers.
+#if SCONCE_CPU_LEVELS == 2
+constexpr MatrixKernels with_bf16 = {3, &v3::gemm_f32, &v3::gemm_f64, &v3::bf16};
+#elif SCONCE_CPU_LEVELS == 3
 constexpr MatrixKernels with_bf16 = {4, &v4::gemm_f32, &v4::gemm_f64, &v4::bf16};
 #endif
 
@@ -608,9 +611,9 @@ const MatrixKernels& matrix_kernels() { return matrix_kernels(cpu_level()); }
 const MatrixKernels& matrix_kernels(int level) {
   SCONCE_CHECK(level >= kLowestCpuLevel && level <= kHighestCpuLevel,
                "matrix_kernels: expected a level from {} to {}, got {}", kLowestCpuLevel, kHighestCpuLevel, level);
-#if SCONCE_CPU_LEVELS >= 3
-  static const bool has_bf16 = cpu_has_avx512_bf16();
-  if (level == 4 && has_bf16) return with_bf16;
+#if SCONCE_CPU_LEVELS >= 2
+  static const bool has_bf16 = cpu_multiplies_bf16();
+  if (has_bf16 && level == with_bf16.level) return with_bf16;
 #endif
   return all_kernels[level - kLowestCpuLevel];
 }

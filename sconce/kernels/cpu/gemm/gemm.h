@@ -1,9 +1,9 @@
 // GEMM: matrix products over raw memory, c = a b, with a in [m, k], b in [k, n] and c in [m, n], any strides.
 //
 // float32 and float64 run on packed vector tiles; bfloat16 and float16 are summed in float32 and rounded once, bfloat16
-// multiplied in pairs if the processor has AVX512_BF16, else both converted to float32 on the way in; integers wrap
-// around; complex numbers run on a plain blocked loop. Rows and columns are split over the threads of parallel.h, the
-// inner dimension never is: results do not depend on the number of threads.
+// multiplied in pairs if the processor has AVX512_BF16 or FEAT_BF16, else both converted to float32 on the way in;
+// integers wrap around; complex numbers run on a plain blocked loop. Rows and columns are split over the threads of
+// parallel.h, the inner dimension never is: results do not depend on the number of threads.
 //
 // Note [Order of sums]
 // A result of a floating dtype has the same bits however its operands lie in memory, whether b is packed, and whichever

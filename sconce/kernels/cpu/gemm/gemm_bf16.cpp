@@ -140,7 +140,7 @@ class Product {
         }
         for (int64_t i = 0; i < m_; i++) {
           for (int64_t j = 0; j < panel; j += 16) {
-            table_.fold(k_, a + i * a_stride, b + 2 * j, sums + i * padded + column - columns.begin + j);
+            table_.fold(k_, a + i * a_stride, b + Bf16Table::group * j, sums + i * padded + column - columns.begin + j);
           }
         }
       }
@@ -153,10 +153,12 @@ class Product {
     Scratch scratch;
     int64_t b_stride = k_;
     const Item* b = nullptr;
-    if (packed_) {  // in the first panel, as pairs
+    if (packed_) {  // in the first panel, as groups
+      constexpr int group = Bf16Table::group;
       auto* columns = scratch.take<Item>(n_ * k_);
       for (int64_t j = 0; j < n_; j++) {
-        for (int64_t p = 0; p < k_; p++) columns[j * k_ + p] = packed_[p / 2 * 2 * panel + 2 * j + p % 2];
+        for (int64_t p = 0; p < k_; p++)
+          columns[j * k_ + p] = packed_[p / group * group * panel + group * j + p % group];
       }
       b = columns;
     } else {

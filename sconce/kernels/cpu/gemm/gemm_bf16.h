@@ -1,4 +1,4 @@
-// bfloat16 GEMM, on processors that multiply such numbers in pairs (AVX512_BF16).
+// bfloat16 GEMM, on processors that multiply such numbers in pairs (AVX512_BF16, FEAT_BF16).
 #pragma once
 
 #include "sconce/kernels/cpu/gemm/gemm.h"

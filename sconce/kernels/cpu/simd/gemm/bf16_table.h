@@ -1,4 +1,4 @@
-// bfloat16 micro-kernels: multiply numbers in pairs (AVX512_BF16) and sum in float32.
+// bfloat16 micro-kernels: multiply numbers in pairs (AVX512_BF16; FEAT_BF16 of ARM) and sum in float32.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,18 @@ struct Bf16Output {
 };
 
 struct Bf16Table {
-  static constexpr int panel = 32, tile_rows = 8;
+#if defined(__aarch64__)
+  static constexpr int panel = 16, tile_rows = 6;  // 24 of 32 registers accumulate
+  static constexpr int group = 4;                  // of k, whose numbers lie together: as many as BFMMLA takes
+#else
+  static constexpr int panel = 32, tile_rows = 8;  // 16 of 32
+  static constexpr int group = 2;
+#endif
 
-  // As TileKernel, with b packed: [taps][pairs of k, the last one filled up with zero][panel][2].
+  // As TileKernel, with b packed: [taps][groups of k, the last one filled up with zeros][panel][group].
   using Tile = void (*)(int64_t taps, int64_t k, const uint16_t* const* rows, const uint16_t* b, int columns,
                         const Bf16Output& output);
-  Tile tiles[2][9];  // [more than 16 columns][rows]
+  Tile tiles[2][tile_rows + 1];  // [more than 16 columns][rows]
 
   // Packs b[k][columns] as one tap.
   void (*pack_panel)(const uint16_t* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
@@ -48,11 +54,19 @@ struct Bf16Table {
   void (*fold)(int64_t k, const uint16_t* a, const uint16_t* b, float* sums);
 };
 
+// To be called only where the processor has the instructions (cpu_multiplies_bf16 in engine/cpu_features.h).
+#if defined(__aarch64__)
+namespace v3 {
+#else
 namespace v4 {
-extern const Bf16Table bf16;  // to be called only where the processor has AVX512_BF16
+#endif
+extern const Bf16Table bf16;
 }
 
 // Elements that a tap of k elements has when packed.
-inline int64_t bf16_padded(int64_t k) { return (k + 1) / 2 * 2; }
+inline int64_t bf16_padded(int64_t k) {
+  constexpr int group = Bf16Table::group;
+  return (k + group - 1) / group * group;
+}
 
 }  // namespace sconce
