@@ -19,7 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Of the system's functions, those that lead to files, libraries, threads or other programs.
 FORBIDDEN = re.compile(r"^(f?open(at)?(64)?|f?stat(64)?|mmap(64)?|dlopen|dlsym|opendir|readdir|popen|system|exec\w+|fork|"
                        r"pthread_create|_ZNSt6thread.*|socket|unlink|rename)(@|$)")
-LARGEST = 260_000  # bytes of the library, stripped, for one level: docs/small.md says what is in them
+# Bytes of libraries, stripped, for one level: docs/small.md says what is in them.
+LARGEST = 260_000       # of the MLP
+LARGEST_CORE = 100_000  # of x86-64, without operators, by g++
 
 
 def run(*words, ok=True, cwd=None):
@@ -85,6 +87,16 @@ def main():
     look_at(library)
     size = library.stat().st_size
     check(size <= LARGEST, f"the library has {size} bytes, more than {LARGEST}")
+
+    core = work / "core.txt"
+    core.write_text("level v3\ndtype float32\nfile ptl\n")
+    run("cmake", "-S", ROOT, "-B", work / "core", "-DCMAKE_BUILD_TYPE=Release", f"-DSCONCE_SELECT={core}", f"-DSCONCE_PARTS={parts}")
+    run("cmake", "--build", work / "core")
+    run("strip", work / "core/lib/libsconce_lite.so", "-o", work / "core.so")
+    size = (work / "core.so").stat().st_size
+    print(f"without operators: {size:,} bytes")
+    if (work / "core/selected/ordered").exists() and "clang" not in cxx:  # its tables for unwinding are merged
+        check(size <= LARGEST_CORE, f"the library without operators has {size} bytes, more than {LARGEST_CORE}")
 
     run(sconce, "convert", ROOT / "tests/lite/many_blocks.py", work / "many.pt", "--module", "Net()", "--eval")
     run(sconce, "bundle", work / "many.pt", "-o", work / "many", "--levels", "v2", "--parts", parts)

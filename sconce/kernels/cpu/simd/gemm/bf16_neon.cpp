@@ -192,8 +192,8 @@ void dot(int64_t rows, int64_t columns, int64_t k, const uint16_t* a, int64_t a_
   }
 }
 
-// The same sums of 16 columns of a packed panel: what is lane s of a dot's sums is vector s here. Two groups of a column
-// have the pairs of four lanes.
+// The same sums of 16 columns of a packed panel: what is lane s of a dot's sums is vector s here. Two groups of a
+// column have the pairs of four lanes.
 BF16_TARGET void fold(int64_t k, const uint16_t* a, const uint16_t* b, float* sums) {
   Floats acc[quads][4] = {};
   for (int64_t p = 0; p < k; p += 2 * group, b += 2 * group * width) {
