@@ -110,16 +110,27 @@ target_include_directories(sconce_lite_objects PRIVATE "${PROJECT_SOURCE_DIR}" "
 target_compile_definitions(sconce_lite_objects PRIVATE SCONCE_BUILDING SCONCE_SMALL)
 target_compile_options(sconce_lite_objects PRIVATE -Os -fPIC ${SCONCE_LIBRARY_FLAGS})
 find_package(ZLIB REQUIRED)
-# small_library(TARGET MAP SOURCE...): the library, linked by small.ld.in with the unwinding_* that are set.
+# small_library(TARGET MAP SOURCE...): the library; on x86-64 it is linked by small.ld.in with the unwinding_* that are set.
+# Linkers for other processors lack some of what that needs, and merge.py knows x86-64's tables alone.
+set(merges_tables OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(merges_tables ON)
+endif()
 function(small_library target map)
-  set(script "${selected_dir}/${target}.ld")
-  configure_file("${PROJECT_SOURCE_DIR}/cmake/small.ld.in" "${script}" @ONLY)
+  set(script)
+  if(merges_tables)
+    set(script "${selected_dir}/${target}.ld")
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/small.ld.in" "${script}" @ONLY)
+  endif()
   add_library(${target} SHARED $<TARGET_OBJECTS:sconce_lite_objects> "${levels_script}" ${ARGN})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME sconce_lite LINKER_LANGUAGE CXX
     LINK_DEPENDS "${script};${ordered};${parts_archive};${level_archives};${refusals}")
   target_link_options(${target} PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
-    -Wl,-z,pack-relative-relocs -Wl,-z,noseparate-code -Wl,-z,norelro -nostartfiles -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/${map}"
-    "-Wl,-T,${script}" -Wl,--no-eh-frame-hdr -Wl,--no-ld-generated-unwind-info)
+    -Wl,-z,noseparate-code -Wl,--build-id=none -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/${map}")
+  if(script)
+    target_link_options(${target} PRIVATE "-Wl,-T,${script}" -nostartfiles -Wl,-z,norelro -Wl,-z,pack-relative-relocs
+      -Wl,--no-eh-frame-hdr -Wl,--no-ld-generated-unwind-info)
+  endif()
   target_link_libraries(${target} PRIVATE -Wl,--whole-archive ${refusals} "${parts_archive}" -Wl,--no-whole-archive
     ${linked_archives} "${levels_script}" ZLIB::ZLIB Threads::Threads)
 endfunction()
@@ -128,7 +139,7 @@ set(ordered)
 set(unwinding .eh_frame)
 set(unwinding_tables "KEEP(*(.eh_frame)) *(.eh_frame.*) LONG(0)")
 set(handlers "*(.gcc_except_table .gcc_except_table.*)")
-if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+if(NOT merges_tables)
   small_library(sconce_lite_selected libsconce_lite.map)
 else()
   # Linked three times: as it comes; with functions in the order of their frames; with the tables for unwinding of that, merged.
