@@ -34,8 +34,9 @@ class ErrorArg;
 
 struct Limits {
   static constexpr uint64_t kNone = UINT64_MAX;
-  uint64_t memory = kNone;  // bytes
-  uint64_t work = kNone;    // elements
+  static constexpr double kMost = 9e18;  // more is as good as endless
+  uint64_t memory = kNone;               // bytes
+  uint64_t work = kNone;                 // elements
   uint64_t steps = kNone;
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
 
@@ -101,6 +102,8 @@ class SCONCE_API Budget : public std::enable_shared_from_this<Budget> {
 
  private:
   [[noreturn]] SCONCE_COLD void end(const char* why, std::initializer_list<ErrorArg> args);
+  static uint64_t heap_in_use() noexcept;
+  static uint64_t whole(double elements) noexcept;
   void need_work(uint64_t elements, uint64_t wanted, const char* refusal);
   void need_memory(uint64_t bytes, bool for_tensor, const char* refusal);
   bool count_again() noexcept;
