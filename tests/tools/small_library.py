@@ -105,6 +105,14 @@ def main():
             used / "libsconce_lite.so", f"-Wl,-rpath,{used}", "-pthread", "-o", program)
         print(run(program, used / "model.ptl", 2, 4), end="")
 
+    # A selection has what kernels call by name.
+    run(sconce, "convert", ROOT / "tests/lite/lists_of_tensors.py", work / "lists.pt", "--module", "Net()", "--eval")
+    run(sconce, "bundle", work / "lists.pt", "-o", work / "lists", "--levels", "v2", "--parts", parts)
+    run("cmake", "-S", work / "lists", "-B", work / "lists/build")
+    run("cmake", "--build", work / "lists/build")
+    listed = run(work / "lists/build/run", work / "lists/model.ptl", 2, 2)
+    check("first of its numbers: 116\n" in listed, f"lists of tensors: {listed}")
+
     # Dtypes that a library was not built for.
     run(sconce, "convert", ROOT / "tests/lite/other_dtypes.py", work / "calls.pt", "--module", "Net()", "--eval")
     run(sconce, "bundle", work / "calls.pt", "-o", work / "calls", "--levels", "v2", "--parts", parts)

@@ -11,6 +11,7 @@
 #include "commands/commands.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/kernels/boxed/foreach.h"
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/compiled/compiled_file.h"
@@ -31,6 +32,12 @@ void add_draws(const Op& op, Selection& selection) {
   (asks ? selection.drops_out : selection.draws) = true;
 }
 
+bool has_tensors(const Schema& schema) {
+  const auto is_tensor = [](const Argument& a) { return a.type->annotation().find("Tensor") != std::string::npos; };
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(), is_tensor) ||
+         std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor);
+}
+
 void add_operator(const std::string& name, const std::string& file, Selection& selection) {
   // Instructions of the interpreter, which stand for no operator.
   for (const char* own : {"prim::TupleUnpack", "prim::Uninitialized", "prim::RaiseException"}) {
@@ -42,6 +49,12 @@ void add_operator(const std::string& name, const std::string& file, Selection& s
   add_draws(*op, selection);
   if (name.starts_with("quantized::") || name.find("quantize") != name.npos) selection.formats.insert("quantized");
   if (name.find("sparse") != name.npos) selection.formats.insert("sparse");
+  for (const std::string& called : boxed::called_by_name(*op)) {
+    for (const Op* overload : find_overloads(called)) {
+      if (has_tensors(overload->schema()) && !overload->has(Trait::out))
+        add_operator(overload->qualified_name(), file, selection);
+    }
+  }
 }
 
 void add_tensor(const Tensor& t, Selection& selection) {
@@ -105,12 +118,6 @@ void add_code_dtypes(ir::CompilationUnit& unit, Selection& selection) {
     for (const Value& v : code.initial) add_tensors(v, selection, seen);
     add_named_dtypes(code, selection);
   }
-}
-
-bool has_tensors(const Schema& schema) {
-  const auto is_tensor = [](const Argument& a) { return a.type->annotation().find("Tensor") != std::string::npos; };
-  return std::any_of(schema.arguments.begin(), schema.arguments.end(), is_tensor) ||
-         std::any_of(schema.returns.begin(), schema.returns.end(), is_tensor);
 }
 
 // The default dtype, which every program meets, and those of indices and comparisons, where an operator may make them.

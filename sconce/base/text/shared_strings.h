@@ -5,7 +5,7 @@
 
 #include <string>
 
-#if _GLIBCXX_RELEASE == 12  // some of the names are libstdc++'s own; others do without
+#if _GLIBCXX_RELEASE == 12 && !defined(__clang__)  // some of the names are libstdc++'s own; others do without
 #define SCONCE_SHARED_STRINGS(SCOPE)                                               \
   SCOPE string& string::_M_append(const char*, size_t);                            \
   SCOPE string& string::_M_replace(size_t, size_t, const char*, size_t);           \

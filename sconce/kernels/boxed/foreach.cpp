@@ -1,5 +1,9 @@
 // aten::_foreach_add(Tensor[] self, ...) and its kin: the operator after "_foreach_" on the i-th items of all lists.
 // Arguments that are not lists are the same for every call.
+#include "sconce/kernels/boxed/foreach.h"
+
+#include <algorithm>
+
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/foreach_kernels.h"
@@ -7,9 +11,11 @@
 namespace sconce::boxed {
 namespace {
 
+constexpr std::string_view kPrefix = "aten::_foreach_";
+
 // The operators that have another name, or none at all, for single tensors.
 std::string target_of(const Op& op) {
-  std::string name = "aten::" + std::string(op.info.name).substr(std::string_view("aten::_foreach_").size());
+  std::string name = "aten::" + std::string(op.info.name).substr(kPrefix.size());
   const auto is = [&](std::string_view base) { return name == base || name == std::string(base) + "_"; };
   const char* end = name.ends_with('_') ? "_" : "";
   if (is("aten::maximum")) return std::string("aten::clamp_min") + end;  // they take numbers too
@@ -37,10 +43,12 @@ size_t checked_length(const Schema& schema, const Value* args) {
   return length.value_or(0);
 }
 
+bool is_spread(const Argument& a) { return a.name == "scalars" && a.type->is(TypeKind::tensor); }
+
 // One number for each call in a tensor (addcmul's `scalars`) is as good as a list of them.
 void spread_scalars(const Schema& schema, Value* args, size_t length) {
   for (size_t a = 0; a < schema.arguments.size(); ++a) {
-    if (schema.arguments[a].name != "scalars" || !args[a].is_tensor()) continue;
+    if (!is_spread(schema.arguments[a])) continue;
     const Tensor t = args[a].to_tensor();
     SCONCE_CHECK(t.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got {} instead.", t.dim());
     SCONCE_CHECK(t.numel() == static_cast<int64_t>(length),
@@ -76,6 +84,16 @@ Value call_one(const std::string& target, const Schema& schema, const Value* arg
 }
 
 }  // namespace
+
+std::vector<std::string> called_by_name(const Op& op) {
+  if (!std::string_view(op.info.name).starts_with(kPrefix)) return {};
+  std::vector<std::string> names = {target_of(op)};
+  if (names[0] == "aten::powsum") names = {"aten::abs", "aten::pow", "aten::sum"};
+  if (names[0] == "aten::copy") names = {"aten::clone", "aten::copy_"};
+  const std::vector<Argument>& arguments = op.schema().arguments;
+  if (std::any_of(arguments.begin(), arguments.end(), is_spread)) names.emplace_back("aten::select");
+  return names;
+}
 
 void foreach_new(const Op& op, KeySet, Value* args, Value* returns) {
   const Schema& schema = op.schema();

@@ -1,6 +1,6 @@
 // Lists as TorchScript programs use them. Indices count from the end when negative.
 #include "sconce/base/budget.h"
-#include "sconce/dispatch/registry.h"
+#include "sconce/generated/comparison.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/program_kernels.h"
 #include "sconce/kernels/boxed/list_room.h"
@@ -18,7 +18,7 @@ size_t checked_index(const List& list, int64_t i) {
 // Tensors are equal when `a == b` is true of their one element, as in Python.
 bool items_equal(const Value& a, const Value& b) {
   if (!a.is_tensor() || !b.is_tensor()) return a.equals(b);
-  return item_of(call_op("aten::eq.Tensor", {a, b})[0].to_tensor()).to_bool();
+  return item_of(sconce::eq(a.to_tensor(), b.to_tensor())).to_bool();
 }
 
 bool lists_equal(const List& a, const List& b) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <complex>
 
-#include "sconce/dispatch/registry.h"
+#include "sconce/generated/comparison.h"
 #include "sconce/generated/list_kernels.h"
 #include "sconce/kernels/boxed/list_room.h"
 #include "sconce/kernels/boxed/object_order.h"
@@ -17,7 +17,7 @@ bool less(const Value& a, const Value& b) {
   if (a.is_int() && b.is_int()) return a.to_int() < b.to_int();
   if (a.is_number() && b.is_number() && !a.is_complex() && !b.is_complex())
     return a.to_scalar().to_double() < b.to_scalar().to_double();
-  if (a.is_tensor() && b.is_tensor()) return item_of(call_op("aten::lt.Tensor", {a, b})[0].to_tensor()).to_bool();
+  if (a.is_tensor() && b.is_tensor()) return item_of(sconce::lt(a.to_tensor(), b.to_tensor())).to_bool();
   if ((a.is_tuple() && b.is_tuple()) || (a.is_list() && b.is_list())) {
     const std::vector<Value> x = a.is_tuple() ? a.to_tuple().items : a.to_list().values();
     const std::vector<Value> y = b.is_tuple() ? b.to_tuple().items : b.to_list().values();
@@ -58,7 +58,7 @@ void sort_in_place(List& list, bool reverse) {
 
 bool same(const Value& a, const Value& b) {
   if (!a.is_tensor() || !b.is_tensor()) return a.equals(b);
-  return item_of(call_op("aten::eq.Tensor", {a, b})[0].to_tensor()).to_bool();
+  return item_of(sconce::eq(a.to_tensor(), b.to_tensor())).to_bool();
 }
 
 bool is_true(const Value& v) {

@@ -1,7 +1,7 @@
 // Statements of programs around their tensors: assertions, printing, sizes as lists.
 #include <cstdio>
 
-#include "sconce/dispatch/registry.h"
+#include "sconce/generated/copy.h"
 #include "sconce/generated/program_kernels.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/types/value.h"
@@ -53,15 +53,15 @@ void constrain_range_for_size(const Op&, KeySet, Value* args, Value*) {
 // The functional forms return a copy of their token.
 void functional_assert_scalar(const Op& op, KeySet keys, Value* args, Value* returns) {
   assert_scalar(op, keys, args, returns);
-  returns[0] = call_op("aten::clone", {args[2]})[0];
+  returns[0] = sconce::clone(args[2].to_tensor(), {});
 }
 void functional_constrain_range(const Op&, KeySet, Value* args, Value* returns) {
   check_range(args);
-  returns[0] = call_op("aten::clone", {args[3]})[0];
+  returns[0] = sconce::clone(args[3].to_tensor(), {});
 }
 void functional_constrain_range_for_size(const Op& op, KeySet keys, Value* args, Value* returns) {
   constrain_range_for_size(op, keys, args, returns);
-  returns[0] = call_op("aten::clone", {args[3]})[0];
+  returns[0] = sconce::clone(args[3].to_tensor(), {});
 }
 
 void wait_for_future(const Op&, KeySet, Value* args, Value* returns) { returns[0] = args[0].to_future().value(); }

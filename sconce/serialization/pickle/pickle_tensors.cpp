@@ -4,7 +4,8 @@
 
 #include "sconce/autograd/variable.h"
 #include "sconce/base/weak.h"
-#include "sconce/dispatch/registry.h"
+#include "sconce/generated/arithmetic.h"
+#include "sconce/generated/view.h"
 #include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 
@@ -63,14 +64,11 @@ SCONCE_WEAK Tensor with_math_bits(Tensor t, const Dict& bits) {
   bits.for_each([&](const Value& key, const Value& on) {
     if (!on.to_bool()) return;
     const std::string_view bit = key.to_string_ref();
-    // By its record: a call by name would bring the matching of overloads along.
-    const Op* op = find_op(bit == "conj" ? "aten::conj_physical" : bit == "neg" ? "aten::neg" : "");
-    if (!op) fail(ErrorKind::not_implemented, "a tensor has the bit '{}', for which there is no operator", {bit});
+    if (bit != "conj" && bit != "neg")
+      fail(ErrorKind::not_implemented, "a tensor has the bit '{}', for which there is no operator", {bit});
     SCONCE_CHECK(static_cast<size_t>(t.numel()) <= t.storage()->nbytes / t.item_size(),
                  "a tensor that is not conjugated yet has more elements than its storage");
-    Value argument = std::move(t), result;
-    op->call_boxed(&argument, &result);
-    t = result.to_tensor();
+    t = bit == "conj" ? sconce::conj_physical(t) : sconce::neg(t);
   });
   return t;
 }
