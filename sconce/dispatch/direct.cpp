@@ -2,8 +2,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/formats.h"
-#include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/printing/tensor_text.h"
+#include "sconce/dispatch/registry.h"
 
 namespace sconce {
 

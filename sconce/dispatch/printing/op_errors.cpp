@@ -1,8 +1,8 @@
 #include "sconce/dispatch/printing/op_errors.h"
 
 #include "sconce/dispatch/binding/load_device.h"
-#include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/printing/tensor_text.h"
+#include "sconce/dispatch/registry.h"
 #include "sconce/tensor/libraries/backend_library.h"
 
 namespace sconce {
