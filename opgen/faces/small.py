@@ -75,7 +75,7 @@ def _stand_in(family, entry):
         if refusals:
             lines += [f"inline void check_{op.cpp_name}({declare([p for p in params if _is_named(p, refusals)])}) {{",
                       *refusals, "}"]
-        lines += [f"inline constexpr DirectTerms {op.cpp_name}_terms{{{', '.join(_facts(op, params, cpp.string))}}};", ""]
+        lines += [f"inline constexpr DirectTerms {op.cpp_name}_terms{{{', '.join(_facts(op, params))}}};", ""]
     names = ["base/error.h", "dispatch/body_runtime.h", "dispatch/checked_body.h", "dispatch/direct.h"]
     return "\n".join([banner(family.name), "#pragma once\n", *[f'#include "sconce/{n}"' for n in names], "\nnamespace sconce {",
                       f"namespace {family.name}_kernels {{\n", *lines, f"}}  // namespace {family.name}_kernels",
@@ -86,10 +86,10 @@ def _is_named(param, lines):
     return any(re.search(rf"\b{cpp.identifier(param[1].name)}\b", line) for line in lines)
 
 
-def _facts(op, params, text):
-    """Of DirectTerms: the names of an operator and of its tensors, each as `text` gives it, then what it takes."""
+def _facts(op, params):
+    """Of DirectTerms: the names of an operator and of its tensors, then what it takes."""
     tensors = " ".join(a.name for _, a in params if a.type in ("Tensor", "Tensor?"))
-    return [text(f"{op.schema.namespace}::{op.schema.key}"), text(tensors), str(records.limited.admitted(op.entry)),
+    return [cpp.string(f"{op.schema.namespace}::{op.schema.key}"), cpp.string(tensors), str(records.limited.admitted(op.entry)),
             str(formats.taken(op.entry))]
 
 
@@ -113,7 +113,7 @@ def _function(op, family):
     returned = places[0] if places and len(places) == 1 else -1
     sig = f"{'void' if places else result}({declare(params, named=False)})"
     # Texts are variables: the linker drops those of a function that goes, while literals of a file stay together.
-    name, tensors, *taken = _facts(op, params, cpp.string)
+    name, tensors, *taken = _facts(op, params)
     facts = ", ".join(["name_of_op", "names_of_tensors", *taken])
     arguments = ", ".join([cpp.identifier(a.name) for _, a in params] + [f"{family.name}_kernels::{op.cpp_name}", "terms"])
     return [declaration + " {", f"  static constexpr char name_of_op[] = {name}, names_of_tensors[] = {tensors};",

@@ -100,8 +100,8 @@ Command add_select_command(App app) {
   command
       .add_option("--dtypes", o->dtypes,
                   "Vector loops for these dtypes only; from-model: float32 and those of the models' tensors, with "
-                  "int64 and bool "
-                  "where operators may make them (inputs of others need theirs); all, which is the default")
+                  "int64 and bool where operators may make them (inputs of others need theirs); all, which is the "
+                  "default")
       .type_name("NAME,...")
       .allow_extra_args(false);
   command.add_option("--levels", o->levels, "Vector loops for these levels of processors only: v2, v3, v4; else all")
