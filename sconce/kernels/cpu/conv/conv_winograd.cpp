@@ -25,15 +25,6 @@ constexpr double kernel_rows_4[6][3] = {{1 / 4., 0, 0},
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// A transposed convolution with stride 1 is a convolution with the kernel turned around.
-ConvShape untransposed(const ConvShape& given) {
-  ConvShape shape = given;
-  if (!given.transposed) return shape;
-  shape.transposed = false;
-  for (int i = 0; i < given.rank; i++) shape.padding[i] = given.kernel[i] - 1 - given.padding[i];
-  return shape;
-}
-
 // Elements of one of the (m + 2)^2 packed matrices.
 int64_t matrix_elements(const ConvShape& shape, const MatrixKernels& kernels) {
   return static_cast<int64_t>(packed_b_bytes(DType::float32, shape.in_channels, shape.out_channels, kernels) /
@@ -166,6 +157,14 @@ bool winograd_serves(const ConvShape& shape, DType dtype, const MatrixKernels& k
          shape.out_channels % lanes == 0;
 }
 
+ConvShape winograd_plain_shape(const ConvShape& given) {
+  ConvShape shape = given;
+  if (!given.transposed) return shape;
+  shape.transposed = false;
+  for (int i = 0; i < given.rank; i++) shape.padding[i] = given.kernel[i] - 1 - given.padding[i];
+  return shape;
+}
+
 size_t winograd_packed_bytes(const ConvShape& shape, int m, const MatrixKernels& kernels) {
   return static_cast<size_t>((m + 2) * (m + 2) * matrix_elements(shape, kernels)) * sizeof(float);
 }
@@ -237,7 +236,7 @@ void winograd_pack(const ConvShape& shape, int m, const float* weight, const int
 
 bool winograd_run(const ConvShape& shape, int m, const float* x, const float* packed, float* y,
                   const Epilogue& epilogue, const MatrixKernels& kernels) {
-  return Winograd(untransposed(shape), m, x, packed, y, epilogue, kernels).run();
+  return Winograd(winograd_plain_shape(shape), m, x, packed, y, epilogue, kernels).run();
 }
 
 }  // namespace sconce

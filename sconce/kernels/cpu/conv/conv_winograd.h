@@ -10,6 +10,10 @@ namespace sconce {
 // Whether winograd_run knows the shape: float32, channels in whole vectors.
 bool winograd_serves(const ConvShape& shape, DType dtype, const MatrixKernels& kernels);
 
+// A shape that winograd_serves, as a convolution that is not transposed: with stride 1 that is one by the kernel turned
+// around, which is how winograd_pack packs it. Its results can be cut into rows by `padding` and `out`.
+ConvShape winograd_plain_shape(const ConvShape& shape);
+
 size_t winograd_packed_bytes(const ConvShape& shape, int m, const MatrixKernels& kernels);
 void winograd_pack(const ConvShape& shape, int m, const float* weight, const int64_t* strides, float* packed,
                    const MatrixKernels& kernels);

@@ -255,9 +255,11 @@ constexpr int64_t kBlockElements = 32 * 1024;  // of results that stay there bef
 constexpr int64_t kBlocksTogether = 4, kFewRows = 8;
 
 // Planar results are rearranged a few rows of the image at a time, while they are in the cache, by the thread that
-// computed them: conv(part of the shape, its image, results with channels innermost). x has channels innermost.
+// computed them: conv(part of the shape, its image, results with channels innermost). x has channels innermost, and the
+// shape is not transposed: its padding says which rows a part has.
 template <class F>
 void run_rows(const ConvShape& shape, const float* x, const Tensor& out, F&& conv) {
+  SCONCE_ASSERT(!shape.transposed);
   int64_t in_image = shape.in_channels, out_row = 1;
   for (int i = 0; i < shape.rank; ++i) in_image *= shape.in[i];
   for (int i = 1; i < shape.rank; ++i) out_row *= shape.out[i];
@@ -322,7 +324,7 @@ bool run_winograd(const ConvShape& shape, const Tensor& x, const Tensor& weight,
     return finite;
   }
   std::atomic<bool> finite = true;
-  run_rows(shape, x.data<float>(), out, [&](const ConvShape& part, const float* from, float* to) {
+  run_rows(winograd_plain_shape(shape), x.data<float>(), out, [&](const ConvShape& part, const float* from, float* to) {
     if (!winograd_run(part, 2, from, packed, to, epilogue, kernels)) finite = false;
   });
   return finite;
