@@ -43,7 +43,8 @@ class DirectGradient {
     rows_ = shape.batch * g.out.d * g.out.h;
     const int64_t fitting = std::min(block_bytes / std::max<int64_t>(row_bytes, 1), block_pixels / g.out.w);
     const int64_t elements = shape.out_channels * g.kernel.product() * in_channels();
-    parts_ = std::clamp<int64_t>(parts_elements / elements, 1, most_parts);
+    // Every part has a row, since its first one clears its sums.
+    parts_ = std::clamp<int64_t>(parts_elements / elements, 1, std::min(most_parts, rows_));
     parts_ = std::clamp<int64_t>(rows_ * g.out.w / block_pixels, 1, parts_);
     block_ = std::min(rows_, std::max(fitting, divide_up(64, g.out.w)));
   }

@@ -1,16 +1,25 @@
 // Convolutions of tensors, where eager calls choose an algorithm.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/ops.h"
 
 namespace sconce {
 namespace {
 
 double largest_difference(const Tensor& a, const Tensor& b) { return item_of(max(abs(sub(a, b)))).to_double(); }
+
+// What kernels take from this thread's scratch memory is NaN then, until it is written.
+void leave_nan_in_scratch() {
+  constexpr int64_t count = 200 * 1024;  // of the smallest block
+  Scratch scratch;
+  std::fill_n(scratch.take<float>(count), count, std::numeric_limits<float>::quiet_NaN());
+}
 
 // Channels in whole vectors, a 3 x 3 kernel and many pixels: Winograd's, in float32.
 struct Example {
@@ -41,6 +50,51 @@ TEST(Convolution, WinogradAgreesWithSums) {
       EXPECT_LT(largest_difference(std::get<2>(want), std::get<2>(got)), 1e-6 * scale);
     }
     set_num_threads(1);
+  }
+}
+
+// Planar results of Winograd's algorithm are cut into rows, which padding finds: of a transposed convolution's plain form.
+TEST(Convolution, TransposedWinogradIsCutIntoRows) {
+  manual_seed(3);
+  const Tensor x = rand({1, 16, 48, 46}, DType::float64), w = sub(rand({16, 32, 3, 3}, DType::float64), 0.5);
+  for (const int64_t padding : {0, 1, 2}) {
+    const Tensor y = conv_transpose2d(to(x, DType::float32), to(w, DType::float32), {}, {1, 1}, {padding, padding});
+    const Tensor expected = conv_transpose2d(x, w, {}, {1, 1}, {padding, padding});
+    EXPECT_LT(largest_difference(expected, to(y, DType::float64)), 1e-4) << padding;
+    const Tensor g = rand({1, 32, 50 - 2 * padding, 48 - 2 * padding}, DType::float64);
+    const auto gradient = [&](DType dtype) {  // of the convolution whose transpose that is
+      return std::get<0>(convolution_backward(to(x, dtype), to(g, dtype), to(w, dtype), std::nullopt, {1, 1},
+                                              {padding, padding}, {1, 1}, false, {0, 0}, 1,
+                                              std::array<bool, 3>{true, false, false}));
+    };
+    EXPECT_LT(largest_difference(gradient(DType::float64), to(gradient(DType::float32), DType::float64)), 1e-4);
+  }
+}
+
+// Rows that are fewer than the parts that their pixels would make.
+TEST(Convolution, WeightGradientsOfFewLongRows) {
+  manual_seed(3);
+  struct Shape {
+    std::vector<int64_t> x, w;
+    int64_t stride, groups;
+  };
+  const Shape shapes[] = {{{1, 16, 6000}, {32, 16, 3}, 1, 1},
+                          {{1, 16, 16000}, {96, 16, 3}, 2, 1},
+                          {{4, 48, 4000}, {48, 24, 3}, 1, 2},
+                          {{3, 4, 1, 5000}, {20, 4, 1, 5}, 1, 1},
+                          {{3, 4, 2, 9000}, {20, 4, 2, 5}, 3, 1}};
+  for (const Shape& shape : shapes) {
+    const std::vector<int64_t> stride(shape.x.size() - 2, shape.stride), zero(stride.size(), 0), one(stride.size(), 1);
+    const Tensor x = sub(rand(shape.x, DType::float64), 0.5), w = rand(shape.w, DType::float64);
+    const Tensor y = convolution(x, w, {}, stride, zero, one, false, zero, shape.groups);
+    const Tensor g = sub(rand(y.sizes(), DType::float64), 0.5);
+    const auto gradient = [&](DType dtype) {
+      leave_nan_in_scratch();
+      return std::get<1>(convolution_backward(to(g, dtype), to(x, dtype), to(w, dtype), std::nullopt, stride, zero, one,
+                                              false, zero, shape.groups, std::array<bool, 3>{false, true, false}));
+    };
+    const Tensor expected = gradient(DType::float64), got = gradient(DType::float32);
+    EXPECT_LT(largest_difference(expected, to(got, DType::float64)), 1e-3);
   }
 }
 
