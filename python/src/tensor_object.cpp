@@ -1,5 +1,7 @@
 #include "tensor_object.h"
 
+#include <structmember.h>
+
 #include <array>
 
 #include "binder.h"
@@ -18,13 +20,21 @@ TensorObject* object_of(const TensorImpl& impl) {
 }
 bool owns_object(const TensorImpl& impl) { return reinterpret_cast<uintptr_t>(impl.python) & kOwnsPython; }
 
-// A tensor that owned its object is gone. Python may be gone, too.
-void release_object(void* object) {
-  if (!Py_IsInitialized()) return;
+// The object owns the tensor again, and goes with it unless others hold it: those that got it by a weak reference, by
+// gc.get_objects(), or as `self` of its __del__.
+bool release_object(TensorImpl* impl) noexcept {
+  if (!Py_IsInitialized()) return false;
   const PyGILState_STATE state = PyGILState_Ensure();
-  static_cast<TensorObject*>(object)->impl = nullptr;  // it is being destroyed
-  Py_DECREF(static_cast<PyObject*>(object));
+  if (owns_object(*impl)) {
+    TensorObject* object = object_of(*impl);
+    impl->python = object;
+    object->impl = impl;
+    Py_DECREF(reinterpret_cast<PyObject*>(object));
+  } else {  // wrap() gave the object out while this thread waited for the lock
+    release(impl);
+  }
   PyGILState_Release(state);
+  return true;
 }
 
 bool has_state(const TensorObject& object) {
@@ -37,10 +47,8 @@ bool change_sides(PyObject* self) {
   auto& object = *reinterpret_cast<TensorObject*>(self);
   if (object.impl == nullptr || object.impl->count.unique() || !has_state(object)) return false;
   Py_SET_REFCNT(self, 1);
-  // Python lets go of the class of a subclass's object after this function, whether the object is gone or not.
-  if (Py_TYPE(self)->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_INCREF(Py_TYPE(self));
   object.impl->python = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(self) | kOwnsPython);
-  // The last owner may have let go meanwhile: then this destroys the tensor, which gives the object back.
+  // The last owner may have let go meanwhile: then this gives the tensor back to the object, which goes with it.
   release(object.impl);
   return true;
 }
@@ -50,11 +58,10 @@ constexpr size_t kKept = 64;
 std::array<TensorObject*, kKept> free_objects;
 size_t free_count = 0;
 
-void dealloc(PyObject* self) {
+void destroy(PyObject* self) {
   auto& object = *reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
   if (type != &tensor_type || object.dict != nullptr || object.weak_references != nullptr) [[unlikely]] {
-    if (change_sides(self)) return;
     PyObject_GC_UnTrack(self);
     if (object.weak_references != nullptr) PyObject_ClearWeakRefs(self);
     Py_CLEAR(object.dict);
@@ -69,8 +76,61 @@ void dealloc(PyObject* self) {
     type->tp_free(self);
 }
 
+void dealloc(PyObject* self) {
+  auto& object = *reinterpret_cast<TensorObject*>(self);
+  if ((object.dict != nullptr || object.weak_references != nullptr) && change_sides(self)) return;
+  destroy(self);
+}
+
+// Calls visit for each attribute in a slot (`__slots__`) of the classes of Python between an object's and Tensor.
+template <class F>
+void for_each_slot(PyObject* self, F&& visit) {
+  for (PyTypeObject* type = Py_TYPE(self); type->tp_flags & Py_TPFLAGS_HEAPTYPE; type = type->tp_base) {
+    const PyMemberDef* member = type->tp_members;
+    for (Py_ssize_t i = 0; i < Py_SIZE(type); ++i, ++member) {
+      if (member->type == T_OBJECT_EX && !(member->flags & READONLY))
+        visit(reinterpret_cast<PyObject**>(reinterpret_cast<char*>(self) + member->offset));
+    }
+  }
+}
+
+// tp_dealloc of subclasses. CPython's own would finalise the object and clear its slots before dealloc() is asked, and so
+// before it is known whether the object lives on.
+void subclass_dealloc(PyObject* self) {
+  if (change_sides(self)) return;
+  PyTypeObject* type = Py_TYPE(self);
+  if (type->tp_finalize != nullptr || type->tp_del != nullptr) {
+    if (type->tp_finalize != nullptr && PyObject_CallFinalizerFromDealloc(self) < 0) return;  // somebody has it again
+    if (type->tp_del != nullptr) {
+      type->tp_del(self);
+      if (Py_REFCNT(self) > 0) return;
+    }
+    if (change_sides(self)) return;  // the finaliser gave the tensor to C++
+  }
+  PyObject_GC_UnTrack(self);
+  for_each_slot(self, [](PyObject** slot) { Py_CLEAR(*slot); });
+  type = Py_TYPE(self);
+  destroy(self);
+  Py_DECREF(type);
+}
+
+// What a tensor that C++ owns, too, refers to can be reached by C++: to the collector it looks referred to from outside.
 int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
+  const auto& object = *reinterpret_cast<TensorObject*>(self);
+  if (object.impl != nullptr && !object.impl->count.unique()) return 0;
+  Py_VISIT(object.dict);
+  return 0;
+}
+int subclass_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const auto& object = *reinterpret_cast<TensorObject*>(self);
+  if (object.impl != nullptr && !object.impl->count.unique()) return 0;
+  int status = 0;
+  for_each_slot(self, [&](PyObject** slot) {
+    if (status == 0 && *slot != nullptr) status = visit(*slot, arg);
+  });
+  if (status != 0) return status;
+  Py_VISIT(object.dict);
   return 0;
 }
 // The dict stays, empty: it is the sign that the collector may know the object (dealloc).
@@ -79,8 +139,19 @@ int clear(PyObject* self) {
   return 0;
 }
 
+// Gives a class of Python its functions. Objects change from class to class only if both have the same.
+void prepare_subclass(PyTypeObject* type) {
+  type->tp_dealloc = subclass_dealloc;
+  type->tp_traverse = subclass_traverse;
+}
+
 // Only an object with attributes can be part of a cycle, so only then the collector has to know it.
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  if (value != nullptr && PyType_Check(value) && PyUnicode_CompareWithASCIIString(name, "__class__") == 0)
+      [[unlikely]] {
+    auto* type = reinterpret_cast<PyTypeObject*>(value);
+    if (type != &tensor_type && PyType_IsSubtype(type, &tensor_type)) prepare_subclass(type);
+  }
   const int status = PyObject_GenericSetAttr(self, name, value);
   if (status == 0 && reinterpret_cast<TensorObject*>(self)->dict != nullptr && !PyObject_GC_IsTracked(self))
     PyObject_GC_Track(self);
@@ -180,6 +251,8 @@ Owned wrap_as(PyTypeObject* type, Tensor tensor) {
   } else if (type == &tensor_type) {
     object = PyObject_GC_New(TensorObject, type);
   } else {
+    if (type->tp_dealloc != subclass_dealloc) [[unlikely]]
+      prepare_subclass(type);  // for its first object
     object = reinterpret_cast<TensorObject*>(type->tp_alloc(type, 0));
   }
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));

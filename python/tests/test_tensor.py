@@ -3,6 +3,8 @@
 import copy
 import gc
 import math
+import sys
+import threading
 import unittest
 import weakref
 
@@ -192,6 +194,206 @@ class Identity(unittest.TestCase):
         del t
         gc.collect()
         self.assertIsNone(reference())
+
+    def test_an_object_from_a_weak_reference_outlives_the_c_part(self):
+        for forms in range(2):
+            holder, x = torch.ones(2), torch.full((2,), 3.0)
+            if forms == 1:
+                x.note = []
+            reference = weakref.ref(x)
+            holder.grad = x
+            del x
+            x = reference()  # the gradient owns the object
+            del holder
+            self.assertEqual(x.sum().item(), 6)
+            other = torch.ones(2)
+            other.grad = x  # and may own it again
+            del x
+            self.assertEqual(reference().tolist(), [3, 3])
+            del other
+            self.assertIsNone(reference())
+
+    def test_weak_containers_of_gradients(self):
+        for container in (weakref.WeakSet, weakref.WeakKeyDictionary, weakref.WeakValueDictionary):
+            m = torch.nn.Linear(2, 2)
+            m(torch.ones(1, 2)).sum().backward()
+            if container is weakref.WeakSet:
+                kept = container([m.weight.grad])
+                found = list(kept)
+            elif container is weakref.WeakKeyDictionary:
+                kept = container({m.weight.grad: 1})
+                found = list(kept.keys())
+            else:
+                kept = container({1: m.weight.grad})
+                found = list(kept.values())
+            self.assertEqual(len(found), 1)
+            del m
+            gc.collect()
+            self.assertEqual(found[0].tolist(), [[1, 1], [1, 1]])
+            found.clear()
+            self.assertEqual(len(kept), 0)
+
+    def test_objects_of_tensors_in_the_collector(self):
+        class Marked(torch.Tensor):
+            pass
+
+        holder = torch.ones(2)
+        holder.grad = torch.full((2,), 7.0).as_subclass(Marked)
+        holder.grad.note = "n"
+        found = [o for o in gc.get_objects() if type(o) is Marked]
+        self.assertEqual(len(found), 1)
+        holder.grad = None
+        self.assertEqual((found[0].note, found[0].sum().item()), ("n", 14))
+
+    def test_callbacks_and_finalizers_run_once_at_the_end(self):
+        log = []
+        x, holder = torch.ones(2), torch.ones(2)
+        reference = weakref.ref(x, lambda w: log.append(w()))
+        weakref.finalize(x, log.append, "finalized")
+        holder.grad = x
+        del x
+        self.assertEqual(log, [])
+        del holder
+        self.assertEqual(sorted(log, key=str), [None, "finalized"])
+        self.assertIsNone(reference())
+
+    def test_del_of_a_subclass_runs_at_the_end_of_the_tensor(self):
+        log = []
+
+        class Told(torch.Tensor):
+            def __del__(self):
+                log.append((self.tolist(), self.note))
+
+        holder, x = torch.ones(2), torch.full((2,), 4.0).as_subclass(Told)
+        x.note = 1
+        holder.grad = x
+        del x
+        self.assertEqual(log, [])
+        holder.grad.note = 2
+        self.assertEqual(log, [])
+        holder.grad = None
+        self.assertEqual(log, [([4, 4], 2)])
+
+    def test_del_that_keeps_the_object(self):
+        kept = []
+
+        class Kept(torch.Tensor):
+            def __del__(self):
+                kept.append(self)
+
+        holder = torch.ones(2)
+        holder.grad = torch.full((2,), 4.0).as_subclass(Kept)
+        holder.grad = None
+        self.assertIs(type(kept[0]), Kept)
+        self.assertEqual(kept[0].tolist(), [4, 4])
+        kept.clear()  # a finaliser runs once
+        self.assertEqual(kept, [])
+
+        class Given(torch.Tensor):
+            def __del__(self):
+                holder.grad = self
+
+        x = torch.full((2,), 5.0).as_subclass(Given)
+        x.note = 3
+        del x
+        self.assertEqual((holder.grad.note, holder.grad.tolist()), (3, [5, 5]))
+
+    def test_slots_of_a_subclass_survive(self):
+        class Slotted(torch.Tensor):
+            __slots__ = ("note",)
+
+        class Further(Slotted):
+            __slots__ = ("more",)
+
+        holder, x = torch.ones(2), torch.ones(2).as_subclass(Further)
+        x.note, x.more = [1], Further
+        holder.grad = x
+        del x
+        gc.collect()
+        self.assertEqual((holder.grad.note, holder.grad.more), ([1], Further))
+        x = holder.grad
+        x.note = x  # a cycle by a slot
+        reference = weakref.ref(x)
+        del x
+        gc.collect()
+        self.assertIs(holder.grad.note, holder.grad)
+        holder.grad = None
+        self.assertIsNotNone(reference())
+        gc.collect()
+        self.assertIsNone(reference())
+
+    def test_cycles_over_tensors_that_are_used_elsewhere_stay(self):
+        holder, x = torch.ones(2), torch.ones(2)
+        x.me, x.note = x, 5
+        reference = weakref.ref(x)
+        holder.grad = x
+        del x
+        gc.collect()
+        self.assertEqual(holder.grad.note, 5)
+        self.assertIs(holder.grad.me, holder.grad)
+        holder.grad = None
+        gc.collect()
+        self.assertIsNone(reference())
+
+    def test_a_class_given_later(self):
+        class First(torch.Tensor):
+            pass
+
+        class Second(torch.Tensor):
+            pass
+
+        before = sys.getrefcount(Second)
+        for _ in range(20):
+            holder, x = torch.ones(2), torch.ones(2).as_subclass(First)
+            x.__class__ = Second
+            holder.grad = x
+            del x
+            self.assertIs(type(holder.grad), Second)
+            holder.grad = None
+        self.assertEqual(sys.getrefcount(Second), before)
+
+    def test_threads_share_objects_that_tensors_own(self):
+        stop, errors = threading.Event(), []
+        references = []
+
+        def look():
+            while not stop.is_set():
+                for r in list(references):
+                    x = r()
+                    if x is not None and x.sum().item() not in (2, 4):
+                        errors.append(x)
+                    del x
+
+        def work():
+            w = torch.ones(2, requires_grad=True)
+            for _ in range(300):
+                loss = (w * w).sum()
+                loss.backward()
+                references.append(weakref.ref(w.grad))
+                w.grad = None
+                x = torch.ones(2)
+                references.append(weakref.ref(x))
+                product = x * w
+                del x
+                product.sum().backward()
+                w.grad = None
+                del references[:-8]
+
+        before = gc.get_threshold()
+        gc.set_threshold(1)
+        try:
+            watchers = [threading.Thread(target=look) for _ in range(2)]
+            workers = [threading.Thread(target=work) for _ in range(2)]
+            for t in watchers + workers:
+                t.start()
+            for t in workers:
+                t.join()
+            stop.set()
+            for t in watchers:
+                t.join()
+        finally:
+            gc.set_threshold(*before)
+        self.assertEqual(errors, [])
 
     def test_methods_of_the_class(self):
         self.assertEqual(torch.Tensor.add(torch.ones(1), 2).item(), 3)

@@ -13,9 +13,13 @@ namespace sconce {
 
 inline constexpr uintptr_t kOwnsPython = 1;
 
-// Gives back an object that a tensor owned. The Python package sets it; it is called when such a tensor is destroyed,
-// from any thread.
-using PythonRelease = void (*)(void* object);
+struct TensorImpl;
+
+// Hands a tensor that owns its object, and that has no other owner left, over to this object: the object owns it again,
+// and decides whether both go now, for a weak reference may have given the object to others in the meantime. Takes over
+// the one count of the tensor. False if there is no Python any more: then the tensor goes alone. The Python package sets
+// the function; any thread calls it.
+using PythonRelease = bool (*)(TensorImpl* impl) noexcept;
 SCONCE_API void set_python_release(PythonRelease release) noexcept;
 
 }  // namespace sconce

@@ -135,8 +135,11 @@ std::atomic<PythonRelease> python_release = nullptr;
 void set_python_release(PythonRelease release) noexcept { python_release.store(release); }
 
 void destroy(TensorImpl* impl) noexcept {
-  if (reinterpret_cast<uintptr_t>(impl->python) & kOwnsPython) [[unlikely]]
-    python_release.load()(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(impl->python) - kOwnsPython));
+  if (reinterpret_cast<uintptr_t>(impl->python) & kOwnsPython) [[unlikely]] {
+    // The count goes with the tensor, so that what others do with the object meanwhile does not end here a second time.
+    if (impl->count.owners() == 0) impl->count.retain();
+    if (python_release.load()(impl)) return;
+  }
   release(impl->storage);
   if (impl->autograd) [[unlikely]]
     drop_autograd(*impl);
