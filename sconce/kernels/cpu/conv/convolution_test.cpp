@@ -98,6 +98,29 @@ TEST(Convolution, WeightGradientsOfFewLongRows) {
   }
 }
 
+// Few pixels and a large kernel, and images one pixel wide. (PyTorch 2.13's gradients of these two are NaN, or numbers
+// of memory that nobody wrote, by oneDNN on processors with AVX512_BF16: they are no reference.)
+TEST(Convolution, WeightGradientsInBfloat16AreFinite) {
+  manual_seed(3);
+  struct Shape {
+    std::vector<int64_t> x, w;
+    int64_t stride, padding;
+  };
+  for (const Shape& shape : {Shape{{1, 192, 2, 12}, {40, 192, 7, 7}, 1, 3}, {{4, 96, 96, 1}, {256, 96, 3, 3}, 3, 1}}) {
+    const std::vector<int64_t> stride(2, shape.stride), padding(2, shape.padding);
+    const auto rounded = [](const Tensor& t) { return to(to(sub(t, 0.5), DType::bfloat16), DType::float64); };
+    const Tensor x = rounded(rand(shape.x, DType::float64)), w = rounded(rand(shape.w, DType::float64));
+    const Tensor g = rounded(rand(conv2d(x, w, {}, stride, padding).sizes(), DType::float64));
+    const auto gradient = [&](DType dtype) {
+      leave_nan_in_scratch();
+      return std::get<1>(convolution_backward(to(g, dtype), to(x, dtype), to(w, dtype), std::nullopt, stride, padding,
+                                              {1, 1}, false, {0, 0}, 1, std::array<bool, 3>{false, true, false}));
+    };
+    const Tensor expected = gradient(DType::float64), got = to(gradient(DType::bfloat16), DType::float64);
+    EXPECT_LT(largest_difference(expected, got), 0.005 * item_of(max(abs(expected))).to_double());
+  }
+}
+
 // Weights are packed in other ways, to the same panels: whole ones, and parts of one.
 TEST(Convolution, GradientsDoNotDependOnTheOrderOfWeights) {
   manual_seed(3);
