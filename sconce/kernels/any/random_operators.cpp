@@ -39,7 +39,7 @@ void bernoulli__Tensor(const Tensor& self, const Tensor& p, const Generator& gen
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  Tensor out = empty_like(self, self.dtype());
+  Tensor out = empty_tensor(self.sizes(), self.dtype(), self.device());  // row-major, whatever self's strides are
   draw_into(out, {.kind = Kind::bernoulli_each, .each = &self}, generator);
   return out;
 }

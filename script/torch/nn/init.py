@@ -33,19 +33,50 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
         return tensor.normal_(mean, std, generator=generator)
 
 
-# Values of the normal distribution within [a, b]: uniform ones through the inverse of its distribution function.
+# Of candidates between a and b, the logarithm of their density relative to its largest value there. Overwrites them.
+def _relative_log_density_(candidates, mean: float, std: float, log_peak: float):
+    return candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
+
+
+# Values of the normal distribution within [a, b], by rejection: draws outside are drawn again or, where fewer than
+# three in ten would be inside, uniform draws are kept with the probability of their density.
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.")
     with torch.no_grad():
-        low = (1.0 + math.erf((a - mean) / std / math.sqrt(2.0))) / 2.0
-        high = (1.0 + math.erf((b - mean) / std / math.sqrt(2.0))) / 2.0
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0))
-        tensor.add_(mean)
-        tensor.clamp_(min=a, max=b)
+        below_a = (1.0 + math.erf((a - mean) / std / math.sqrt(2.0))) / 2.0
+        below_b = (1.0 + math.erf((b - mean) / std / math.sqrt(2.0))) / 2.0
+        if below_b - below_a > 0.3:
+            bounds = torch.tensor([a, b], dtype=tensor.dtype)  # as the dtype holds them
+            low = bounds[0].item()
+            high = bounds[1].item()
+            tensor.normal_(mean, std, generator=generator)
+            drawn = tensor
+            outside = (drawn < low) | (drawn > high)
+            while bool(outside.any()):
+                again = torch.empty_like(drawn).normal_(mean, std, generator=generator)
+                drawn = torch.where(outside, again, drawn)
+                outside = (drawn < low) | (drawn > high)
+        else:
+            log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+            candidates = torch.empty_like(tensor)
+            chances = torch.empty_like(tensor)
+            tensor.uniform_(a, b, generator=generator)
+            drawn = tensor
+            candidates.copy_(drawn)
+            _relative_log_density_(candidates, mean, std, log_peak)
+            rejected = chances.uniform_(0.0, 1.0, generator=generator).log_() > candidates
+            while bool(rejected.any()):
+                candidates.uniform_(a, b, generator=generator)
+                drawn = torch.where(rejected, candidates, drawn)
+                _relative_log_density_(candidates, mean, std, log_peak)
+                again = chances.uniform_(0.0, 1.0, generator=generator).log_() > candidates
+                rejected = torch.where(rejected, again, rejected)
+        if drawn is not tensor:
+            tensor.copy_(drawn)
         return tensor
 
 

@@ -127,15 +127,12 @@ class DataLoader(typing.Generic[_Batch]):
 
 
 class _Base:
-    """What both kinds of iterators do: draw the seed of the epoch, then indices."""
+    """What both kinds of iterators do: draw a seed for workers, then indices."""
 
     def __init__(self, loader):
         self.loader = loader
-        self._begin()
-
-    def _begin(self):
-        self.indices = iter(self.loader._index_sampler)
-        self.base_seed = torch.empty((), dtype=torch.int64).random_(generator=self.loader.generator).item()
+        self.indices = iter(loader._index_sampler)
+        self.base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
 
     def __iter__(self):
         return self
@@ -193,9 +190,9 @@ class _WorkersIterator(_Base):
         while self.waiting:  # of an epoch that was left early
             number, _, _ = self._receive()
             self.waiting.pop(number, None)
-        self._begin()
+        self.indices = iter(self.loader._index_sampler)  # the seed stays that of the first epoch: nothing is drawn for it
         for tasks in self.tasks:
-            tasks.put(workers.Resume(self.base_seed))
+            tasks.put(workers.Resume())
         for _ in self.tasks:
             self._receive()
         self._start_epoch()

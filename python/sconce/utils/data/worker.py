@@ -51,9 +51,6 @@ class End:
 class Resume:
     """The next epoch of a worker that stays: the dataset's iterator is made anew."""
 
-    def __init__(self, seed):
-        self.seed = seed
-
 
 class Fetcher:
     """Makes one batch, or one sample where there are no batches, of indices; or of the next samples of an iterable dataset."""

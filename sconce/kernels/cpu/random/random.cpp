@@ -196,14 +196,15 @@ void scale(double* values, int64_t n, T width, T low) {
   scale_loop(values, n, width, low);
 }
 
-// Draws from [0, 1), scaled.
-template <class T, class F>
-void fill_scaled(const Tensor& t, const Generator& generator, T width, T low, F next) {
+// Draws from [0, 1), scaled; `inside` takes what rounding carried to the upper bound back to the lower one.
+template <class T, class F, class G>
+void fill_scaled(const Tensor& t, const Generator& generator, T width, T low, F next, G inside) {
   if (t.is_meta()) return;
   Draws draws(generator);
   fill_reals(t, [&](double* out, int64_t n) {
     for (int64_t i = 0; i < n; ++i) out[i] = next(draws);
     scale(out, n, width, low);
+    for (int64_t i = 0; i < n; ++i) out[i] = inside(out[i]);
   });
 }
 
@@ -231,25 +232,26 @@ void uniform_(const Tensor& t, double from, double to, const Generator& generato
                dtype_name(dtype), from, to);
   check_writable(t, "uniform_");
 
+  const double bottom = rounded(from, dtype), top = rounded(to, dtype);
   if (dtype == DType::float64) {
-    return fill_scaled(t, generator, to - from, from, [](Draws& draws) { return draws.uniform53(); });
+    return fill_scaled(
+        t, generator, to - from, from, [](Draws& draws) { return draws.uniform53(); },
+        [=](double v) { return v == top ? bottom : v; });
   }
-  if (dtype == DType::float32) {
-    const auto low = static_cast<float>(from);
-    const float width = static_cast<float>(to) - low;
-    if (low != 0 || width != 1 || !t.is_dense() || t.is_meta()) {
-      return fill_scaled(t, generator, width, low, [](Draws& draws) { return draws.uniform24(); });
-    }
+  const auto low = static_cast<float>(from);
+  const float width = static_cast<float>(to) - low;
+  const auto next = [](Draws& draws) { return draws.uniform24(); };
+  // Reduced floats are drawn and scaled in float32 as well.
+  if (dtype == DType::float32 && low == 0 && width == 1 && t.is_dense() && !t.is_meta()) {
     Draws draws(generator);
     auto* out = t.data<float>();
     for (int64_t i = 0, n = t.numel(); i < n; ++i) out[i] = draws.uniform24();
     return;
   }
-  // Reduced floats have as many random bits as they can hold; bounds and width are rounded before the draw is scaled.
-  const auto low = static_cast<float>(rounded(from, dtype));
-  const auto width = static_cast<float>(rounded(rounded(to, dtype) - low, dtype));
-  const int digits = float_digits(dtype);
-  fill_scaled(t, generator, width, low, [=](Draws& draws) { return draws.uniform_bits(digits); });
+  if (dtype == DType::float32) {
+    return fill_scaled(t, generator, width, low, next, [=](double v) { return v == top ? bottom : v; });
+  }
+  fill_scaled(t, generator, width, low, next, [=](double v) { return rounded(v, dtype) == top ? bottom : v; });
 }
 
 void random_(const Tensor& t, const Generator& generator) {
@@ -343,15 +345,16 @@ void cauchy_(const Tensor& t, double median, double sigma, const Generator& gene
   check_floating(t, "cauchy_");
   SCONCE_CHECK(sigma > 0, "cauchy_: expects sigma > 0.0, got sigma={}", sigma);
   check_writable(t, "cauchy_");
-  fill_with(t, generator,
-            [=](Draws& draws) { return median + sigma * std::tan(std::numbers::pi * (draws.uniform53() - 0.5)); });
+  fill_with(t, generator, [=](Draws& draws) {
+    return std::fma(sigma, std::tan(std::numbers::pi * (draws.uniform53() - 0.5)), median);
+  });
 }
 
 void log_normal_(const Tensor& t, double mean, double std, const Generator& generator) {
   check_floating(t, "log_normal_");
   SCONCE_CHECK(std > 0, "log_normal_: expects std > 0.0, got std={}", std);
   check_writable(t, "log_normal_");
-  fill_with(t, generator, [=](Draws& draws) { return std::exp(draws.normal() * std + mean); });
+  fill_with(t, generator, [=](Draws& draws) { return std::exp(std::fma(draws.normal(), std, mean)); });
 }
 
 void randperm_(const Tensor& t, const Generator& generator) {

@@ -20,10 +20,6 @@ class Draws {
   uint32_t word() { return generator_.impl()->random(); }
   uint64_t word64() { return generator_.impl()->random64(); }
   float uniform24() { return static_cast<float>(word() & 0xffffff) * 0x1p-24f; }
-  float uniform_bits(int bits) {
-    const uint32_t range = 1u << bits;
-    return static_cast<float>(word() & (range - 1)) / static_cast<float>(range);
-  }
   double uniform53() { return static_cast<double>(word64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
   GeneratorImpl& generator() { return *generator_.impl(); }
   // Standard normal. Made in pairs; the second one waits in the generator, also for later calls.

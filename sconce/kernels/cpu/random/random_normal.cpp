@@ -1,7 +1,7 @@
 // normal_: two ways to draw, chosen as PyTorch chooses them, because each uses up the generator differently.
 //   fewer than 16 elements, or not contiguous   one by one, pairs kept in the generator
 //   float32, float64                            all uniform numbers first, then blocks of 16 in place
-//   float16, bfloat16                           the same with every step rounded to the dtype
+//   float16, bfloat16                           block by block in float32, each result rounded to the dtype
 #include <cmath>
 #include <numbers>
 
@@ -22,8 +22,8 @@ void uniform_to_normal(double* block, double mean, double std) {
   for (int i = 0; i < kBlock / 2; ++i) {
     const double radius = std::sqrt(-2 * std::log(1 - block[i]));
     const double angle = 2 * std::numbers::pi * block[i + 8];
-    block[i] = radius * std::cos(angle) * std + mean;
-    block[i + 8] = radius * std::sin(angle) * std + mean;
+    block[i] = std::fma(radius * std::cos(angle), std, mean);
+    block[i + 8] = std::fma(radius * std::sin(angle), std, mean);
   }
 }
 
@@ -42,40 +42,18 @@ void fill_in_place(T* out, int64_t n, T mean, T std, Draws& draws) {
   uniform_to_normal(tail, mean, std);
 }
 
-// The reduced floats take the same steps, with every result rounded.
-struct Float16 {
-  using Element = Half;
-  static constexpr int kDigits = 11;  // of the significand, the implicit one included
-  static float round(float v) { return to_float(to_half(v)); }
-  static Half store(float v) { return to_half(v); }
-};
-struct BrainFloat16 {
-  using Element = BFloat16;
-  static constexpr int kDigits = 8;  // likewise
-  static float round(float v) { return to_float(to_bfloat16(v)); }
-  static BFloat16 store(float v) { return to_bfloat16(v); }
-};
-
-template <class T>
-void fill_rounded(typename T::Element* out, int64_t n, double wide_mean, double wide_std, Draws& draws) {
-  const auto round = T::round;
-  const float mean = round(static_cast<float>(wide_mean)), std = round(static_cast<float>(wide_std));
-  for (int64_t i = 0; i < n; ++i) out[i] = T::store(draws.uniform_bits(T::kDigits));
-  const auto transform = [&](typename T::Element* block) {
-    for (int i = 0; i < kBlock / 2; ++i) {
-      const float u1 = round(1 - to_float(block[i])), u2 = to_float(block[i + 8]);
-      const float radius = round(std::sqrt(round(-2 * round(std::log(u1)))));
-      const float angle = round(static_cast<float>(2 * std::numbers::pi * u2));
-      block[i] = T::store(round(round(radius * round(std::cos(angle))) * std) + mean);
-      block[i + 8] = T::store(round(round(radius * round(std::sin(angle))) * std) + mean);
-    }
+// Reduced floats: each block is drawn and transformed in float32, then rounded; so is the block of the last 16.
+template <class T, T (*round)(float)>
+void fill_rounded(T* out, int64_t n, float mean, float std, Draws& draws) {
+  float block[kBlock];
+  const auto fill_block = [&](T* to) {
+    for (float& u : block) u = draw(draws, float());
+    uniform_to_normal(block, mean, std);
+    for (int64_t i = 0; i < kBlock; ++i) to[i] = round(block[i]);
   };
   int64_t done = 0;
-  for (; done + kBlock <= n; done += kBlock) transform(out + done);
-  if (done == n) return;
-  typename T::Element* tail = out + n - kBlock;
-  for (int64_t i = 0; i < kBlock; ++i) tail[i] = T::store(draws.uniform_bits(T::kDigits));
-  transform(tail);
+  for (; done + kBlock <= n; done += kBlock) fill_block(out + done);
+  if (done != n) fill_block(out + n - kBlock);
 }
 
 }  // namespace
@@ -92,7 +70,7 @@ void normal_(const Tensor& t, double mean, double std, const Generator& generato
   const int64_t n = t.numel();
   if (n < kBlock || !t.is_contiguous()) {
     return fill_reals(t, [&](double* out, int64_t count) {
-      for (int64_t i = 0; i < count; ++i) out[i] = draws.normal() * std + mean;
+      for (int64_t i = 0; i < count; ++i) out[i] = std::fma(draws.normal(), std, mean);
     });
   }
   const auto mean32 = static_cast<float>(mean), std32 = static_cast<float>(std);
@@ -102,9 +80,9 @@ void normal_(const Tensor& t, double mean, double std, const Generator& generato
     case DType::float64:
       return fill_in_place(t.data<double>(), n, mean, std, draws);
     case DType::float16:
-      return fill_rounded<Float16>(t.data<Half>(), n, mean, std, draws);
+      return fill_rounded<Half, to_half>(t.data<Half>(), n, mean32, std32, draws);
     default:
-      return fill_rounded<BrainFloat16>(t.data<BFloat16>(), n, mean, std, draws);
+      return fill_rounded<BFloat16, to_bfloat16>(t.data<BFloat16>(), n, mean32, std32, draws);
   }
 }
 

@@ -7,25 +7,39 @@
 #include "sconce/generated/activation_kernels.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/any/argument_checks.h"
-#include "sconce/kernels/cpu/random/random.h"
+#include "sconce/kernels/cpu/random/random_fill.h"
 
 namespace sconce::cpu {
 namespace {
 
-void draw_noise(const Tensor& self, const Tensor& noise, double lower, double upper, const Generator& generator) {
-  if (self.is_meta()) return;
+// self * slopes, in row-major order. Slopes are drawn in float64 between bounds that are rounded to `wide`, in which the
+// product is computed.
+Tensor draw_and_multiply(const Tensor& self, const Tensor& noise, double lower, double upper,
+                         const Generator& generator) {
+  if (self.is_meta()) return empty_tensor(self.sizes(), self.dtype(), self.device());
+  const DType wide = self.dtype() == DType::float64 ? DType::float64 : DType::float32;
   const Tensor values = contiguous_tensor(to_dtype(self, DType::float64));
   const Tensor slopes = empty_tensor(self.sizes(), DType::float64, self.device());
   const double* x = static_cast<const double*>(values.data());
   double* slope = static_cast<double*>(slopes.data());
-  const int64_t n = self.numel();
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) count += x[i] <= 0;
-  const Tensor drawn = empty_tensor(Dims({count}), DType::float64, self.device());
-  rng::uniform_(drawn, lower, upper, generator);
-  const double* next = static_cast<const double*>(drawn.data());
-  for (int64_t i = 0; i < n; ++i) slope[i] = x[i] <= 0 ? *next++ : 1;
+  if (wide == DType::float32) {
+    lower = static_cast<float>(lower);
+    upper = static_cast<float>(upper);
+  }
+  const double width = upper - lower;
+  {
+    rng::Draws draws(generator);
+    for (int64_t i = 0, n = self.numel(); i < n; ++i) {
+      if (x[i] <= 0) {
+        const double scaled = draws.uniform53() * width;
+        slope[i] = scaled + lower;
+      } else {
+        slope[i] = 1;
+      }
+    }
+  }
   copy_tensor(noise, slopes);
+  return to_dtype(mul(to_dtype(values, wide), to_dtype(slopes, wide)), self.dtype());
 }
 
 }  // namespace
@@ -35,8 +49,7 @@ Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& l
   const double low = lower.to_double(), high = upper.to_double();
   check_rrelu(self, noise, low, high, "cpu");
   if (!training) return leaky_relu(self, (low + high) / 2);
-  draw_noise(self, noise, low, high, generator);
-  return mul(self, noise);
+  return draw_and_multiply(self, noise, low, high, generator);
 }
 
 void rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
@@ -47,8 +60,8 @@ void rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lo
     leaky_relu_(self, (low + high) / 2);
     return;
   }
-  draw_noise(self, noise, low, high, generator);
-  mul_(self, noise);
+  copy_tensor(self, draw_and_multiply(self, noise, low, high, generator));
+  self.bump_version();
 }
 
 void rrelu_with_noise_out(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper,

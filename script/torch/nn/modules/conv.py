@@ -68,12 +68,16 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        # Drawn in row-major order, whatever the weight's memory format is.
+        weight = self.weight if self.weight.is_contiguous() else torch.empty_like(self.weight, memory_format=torch.contiguous_format)
+        init.kaiming_uniform_(weight, a=math.sqrt(5))
+        if weight is not self.weight:
+            with torch.no_grad():
+                self.weight.copy_(weight)
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            if fan_in != 0:
-                bound = 1 / math.sqrt(fan_in)
-                init.uniform_(self.bias, -bound, bound)
+            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0.0
+            init.uniform_(self.bias, -bound, bound)
 
 
 class Conv1d(_ConvNd):
