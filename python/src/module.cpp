@@ -38,6 +38,7 @@
 #include "storage_object.h"
 #include "tensor_object.h"
 #include "values.h"
+#include "variants.h"
 
 namespace sconce::python {
 
@@ -380,6 +381,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_library(module.get());
     add_module_type(module.get());
     add_autocast(module.get());
+    add_variants(module.get());
     capture::add_bytecode_doors(module.get());
     capture::add_evaluator(module.get());
     capture::add_frame_doors(module.get());

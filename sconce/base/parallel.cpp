@@ -16,10 +16,13 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel_grains.h"
 #include "sconce/base/thread_limit.h"
+#include "sconce/base/variants.h"
 #include "sconce/base/workers_awake.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(threaded, "parallel.threads", "several threads, and items for more than one of them");
 
 constexpr int max_threads = 1024;
 constexpr int spin_rounds = 200;  // about 5 us of `pause` on current x86, the cost of one sleep and wake-up
@@ -206,7 +209,7 @@ namespace {
 void run_ranges(int64_t n, int64_t grain, Body body) {
   Pool& threads = pool();
   int64_t ranges = std::min<int64_t>(std::min(threads.size(), thread_limit), n / grain);
-  if (ranges > 1 && !inside_region) {
+  if (threaded(ranges > 1 && !inside_region)) {
     Region region{body, n, static_cast<int>(ranges)};
     if (threads.try_run(region)) {
       if (region.error) std::rethrow_exception(region.error);

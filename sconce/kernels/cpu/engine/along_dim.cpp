@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
@@ -12,6 +13,11 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(streamed_rows, "along_dim.stream", "a result of 16 MB or more, whose rows are whole cache lines");
+SCONCE_VARIANT(direct_rows, "along_dim.rows.direct", "rows that the kernel reads and writes where they lie");
+SCONCE_VARIANT(direct_columns, "along_dim.columns.direct", "columns in whole vectors, used where they lie");
+SCONCE_VARIANT(last_dim, "along_dim.rows", "the last dim");
 
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
 constexpr int64_t kBlock = 65536;                    // elements of a block of columns
@@ -43,8 +49,9 @@ struct Job {
     const bool direct = direct_in(), direct_out = out_dtype == compute;
     const bool stream = direct_out && outer * n * out_item() >= kStreamBytes && n * out_item() % 64 == 0 &&
                         reinterpret_cast<uintptr_t>(out) % 64 == 0 && n <= kBlock;
+    streamed_rows(stream);
     const void* from[kMaxInputs];
-    if (direct && direct_out && !stream) {
+    if (direct_rows(direct && direct_out && !stream)) {
       for (int i = 0; i < inputs; ++i) from[i] = in[i] + begin * n * item();
       kernel.rows(out + begin * n * item(), from, end - begin, n);
       return;
@@ -76,7 +83,7 @@ struct Job {
   // Columns [first, first + width) of one outer index.
   void columns(int64_t o, int64_t first, int64_t width) const {
     const int64_t per_group = 64 / item();
-    if (direct_in() && out_dtype == compute && width % per_group == 0) {
+    if (direct_columns(direct_in() && out_dtype == compute && width % per_group == 0)) {
       const void* from[kMaxInputs];
       for (int i = 0; i < inputs; ++i) from[i] = in[i] + (o * n * inner + first) * item();
       kernel.columns(out + (o * n * inner + first) * item(), from, n, width, inner, inner);
@@ -117,7 +124,7 @@ void along_dim(const AlongDim& kernel, DType compute, std::span<const Tensor* co
     job.in_dtype[i] = dense[i].dtype();
   }
   for (int64_t d = 0; d < rank; ++d) (d < dim ? job.outer : d == dim ? job.n : job.inner) *= out.sizes()[d];
-  if (job.inner == 1) {
+  if (last_dim(job.inner == 1)) {
     parallel_for(job.outer, grain_for(2 * job.n), [&](int64_t begin, int64_t end) { job.rows(begin, end); });
     return;
   }

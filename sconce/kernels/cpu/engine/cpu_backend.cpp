@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_engine.h"
 #include "sconce/kernels/cpu/random/random.h"
@@ -10,6 +11,8 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(memory_set, "fill.bytes", "a result without gaps, of an element whose bytes are equal");
 
 constexpr int64_t kParallelBytes = 1 << 20;
 
@@ -41,7 +44,7 @@ void fill(std::span<const int64_t> sizes, const Operand& out, const void* elemen
   const auto* bytes = static_cast<const unsigned char*>(element);
   bool same = true;
   for (size_t i = 1; i < size; ++i) same &= bytes[i] == bytes[0];
-  if (same && is_row_major(sizes, out.strides)) {
+  if (memory_set(same && is_row_major(sizes, out.strides))) {
     int64_t n = static_cast<int64_t>(size);
     for (const int64_t s : sizes) n *= s;
     parallel_for(n, kParallelBytes, [&](int64_t begin, int64_t end) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/engine/tile.h"
@@ -12,6 +13,12 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(neighbours, "lines.transposed",
+               "lines that stand side by side, of a source or a result, with gaps along them");
+SCONCE_VARIANT(blocks_read, "lines.read", "lines that are gathered or converted before they are used");
+SCONCE_VARIANT(blocks_written, "lines.write", "lines of a result that are scattered or converted after they are made");
+SCONCE_VARIANT(one_at_a_time, "lines.long", "side by side, but too long to be taken together");
 
 constexpr int kMaxOuts = 3;
 constexpr int64_t kTile = 16;             // neighbouring lines that are transposed together
@@ -94,7 +101,11 @@ void for_lines(const LineOperand& in, int64_t dim, std::span<const LineOperand> 
   bool tiled = source.side_by_side();
   for (const Side& t : targets) tiled = tiled || t.side_by_side();
   const int64_t tile =
-      tiled ? std::clamp<int64_t>(kTileElements / std::max<int64_t>(source.n, 1), 1, std::min(kTile, inner)) : 1;
+      neighbours(tiled) ? std::clamp<int64_t>(kTileElements / std::max<int64_t>(source.n, 1), 1, std::min(kTile, inner))
+                        : 1;
+  if (tiled) one_at_a_time(tile == 1);
+  blocks_read(!source.direct());
+  for (const Side& t : targets) blocks_written(!t.direct());
   const int64_t per_row = (inner + tile - 1) / tile;
   int64_t groups = per_row;
   for (size_t d = 1; d < sizes.size(); ++d) groups *= sizes[d];

@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/prefetch.h"
 #include "sconce/kernels/cpu/engine/tile.h"
@@ -13,6 +14,19 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(long_run, "pointwise.long", "dense operands of more elements than one thread's share");
+SCONCE_VARIANT(simple_run, "pointwise.dense", "every operand dense or one element, in the loop's own types");
+SCONCE_VARIANT(streamed, "pointwise.stream", "a result of 16 MB or more, of a cheap loop, not in place");
+SCONCE_VARIANT(streamed_tiles, "pointwise.tiles.stream",
+               "strided or converted operands, a result of 16 MB or more, of a cheap loop");
+SCONCE_VARIANT(prefetched, "pointwise.tiles.prefetch", "a result of 8 MB or more, an input converted");
+SCONCE_VARIANT(transposed_tiles, "pointwise.tiles.transposed",
+               "an input whose elements are adjacent along another dimension");
+SCONCE_VARIANT(long_rows, "pointwise.tiles.long_rows", "rows of a tile or more");
+SCONCE_VARIANT(whole_rows, "pointwise.tiles.whole_rows", "long rows, and all operands used in place");
+SCONCE_VARIANT(narrowing, "pointwise.narrow", "the loop rounds in between, and the common dtype has 16 bits");
+SCONCE_VARIANT(bytes_as_int, "pointwise.bool_as_int", "bool operands of an operator without a loop over bytes");
 
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs of cheap loops from here on bypass the caches
 
@@ -158,6 +172,7 @@ void run_long(const DenseCall& call, char* out, int64_t numel) {
   bool stream = !call.math && numel * call.out_size >= kStreamBytes;
   for (int k = 0; k < call.inputs; ++k)
     stream &= call.in[k] != out;  // lines that are read anyway cost nothing to write
+  streamed(stream);
   const int64_t tiles = (numel + kTile - 1) / kTile;
   parallel_for(tiles, kParallelGrain / kTile, [&](int64_t begin, int64_t end) {
     run_range(call, out, begin * kTile, std::min(end * kTile, numel), stream);
@@ -188,6 +203,7 @@ SCONCE_COLD const Param* with_narrow(const PointwiseLoops& loops, const Param* p
   const Narrow mode = common == DType::float16    ? Narrow::float16
                       : common == DType::bfloat16 ? Narrow::bfloat16
                                                   : Narrow::none;
+  narrowing(mode != Narrow::none);
   room.list[loops.params] = Param::from_int(static_cast<int64_t>(mode));
   return room.list;
 }
@@ -252,7 +268,7 @@ void run_tiles(const StridedCall& s, const TileGrid& grid, int64_t begin, int64_
       if (loaded[k] == data && loaded_rows[k] == rows && loaded_columns[k] == columns) continue;
       loaded[k] = data, loaded_rows[k] = rows, loaded_columns[k] = columns;
       if (dense) {
-        if (s.prefetch) prefetch_after(data, n * t.size);
+        if (prefetched(s.prefetch)) prefetch_after(data, n * t.size);
         t.conversion.run(buffer, data, n, buffers.between);
       } else if (t.conversion.none()) {
         gather_tile(tiles, buffer, data, t, rows, columns);
@@ -296,15 +312,14 @@ TileGrid choose_grid(const StridedCall& s) {
     in_place &= t.column_stride == 0 || (t.conversion.none() && t.column_stride == t.size);
     largest = std::max({largest, t.size, t.loop_size});
   }
-  if (transposed) {
+  if (transposed_tiles(transposed)) {
     const int64_t tile_rows = transposed_rows(largest, rows);
     int64_t tile_columns = std::min(columns, kTileBytes / largest / tile_rows);
     if (tile_columns >= 16) tile_columns &= ~int64_t{15};
     return {g, tile_rows, tile_columns};
   }
-  if (columns >= kTile) {
-    const bool whole_rows = in_place && !s.stream;
-    return {g, 1, whole_rows ? std::min(columns, kParallelGrain) : kTile};
+  if (long_rows(columns >= kTile)) {
+    return {g, 1, whole_rows(in_place && !s.stream) ? std::min(columns, kParallelGrain) : kTile};
   }
   return {g, rows * columns <= kTile ? rows : kTile / columns, columns};
 }
@@ -353,10 +368,10 @@ void run_dense(const PointwiseLoops& loops, Compute compute, void* out, const vo
     }
   }
   if (is_integer(compute) && loops.divisor_params != 0) check_divisor_params(loops, params);
-  if (numel <= kParallelGrain) {
-    if (numel > 0) run_strip(call, static_cast<char*>(out), call.in, numel);
-  } else {
+  if (long_run(numel > kParallelGrain)) {
     run_long(call, static_cast<char*>(out), numel);
+  } else if (numel > 0) {
+    run_strip(call, static_cast<char*>(out), call.in, numel);
   }
   if (zero_found.load(std::memory_order_relaxed)) fail_division();
 }
@@ -366,7 +381,7 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
   SCONCE_ASSERT(in.size() == loops.inputs);
   Compute compute = compute_type(common);
   Loop loop = find_loop(loops, compute);
-  if (loop == nullptr && common == DType::bool_) {  // operations without byte loops go through int32
+  if (bytes_as_int(loop == nullptr && common == DType::bool_)) {  // operations without byte loops go through int32
     compute = Compute::i32;
     loop = find_loop(loops, compute);
   }
@@ -420,7 +435,7 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
   s.out.conversion.add(tiles, result, out.dtype);
   simple &= s.out.conversion.none() && s.out.column_stride == s.out.size;
 
-  if (simple) {
+  if (simple_run(simple)) {
     alignas(64) char repeated[kMaxLoopInputs][64];
     for (int k = 0; k < loops.inputs; ++k) {
       s.call.in[k] = s.in[k].data;
@@ -430,10 +445,10 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
       s.call.in[k] = repeated[k];
       s.call.step[k] = 0;
     }
-    if (g.size[0] <= kParallelGrain) {
-      run_strip(s.call, s.out.data, s.call.in, g.size[0]);
-    } else {
+    if (long_run(g.size[0] > kParallelGrain)) {
       run_long(s.call, s.out.data, g.size[0]);
+    } else {
+      run_strip(s.call, s.out.data, s.call.in, g.size[0]);
     }
   } else {
     int64_t numel = 1;
@@ -441,6 +456,7 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
     s.stream = !loops.math && numel * s.out.size >= kStreamBytes;
     s.prefetch = numel * s.out.size >= kPrefetchBytes;
     for (int k = 0; k < loops.inputs; ++k) s.stream &= s.in[k].data != s.out.data;
+    streamed_tiles(s.stream);
     const TileGrid grid = choose_grid(s);
     if (numel <= kParallelGrain) {
       run_tiles(s, grid, 0, grid.count());

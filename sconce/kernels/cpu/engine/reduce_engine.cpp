@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/prefetch.h"
@@ -14,6 +15,30 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(columns_way, "reduce.columns", "outputs side by side, 16 or more, and reduced elements that are not");
+SCONCE_VARIANT(narrow_way, "reduce.narrow",
+               "fewer than 16 outputs side by side, more than 32 rows right behind each other");
+SCONCE_VARIANT(narrow_ordered, "reduce.narrow.ordered",
+               "as reduce.narrow, of a reduction whose result depends on the order");
+SCONCE_VARIANT(one_leaf, "reduce.one_leaf", "4,096 reduced elements or fewer");
+SCONCE_VARIANT(short_way, "reduce.short_rows", "2 to 32 reduced elements, 16 outputs or more");
+SCONCE_VARIANT(dense_rows, "reduce.rows.dense", "reduced elements side by side, in the type of the loop");
+SCONCE_VARIANT(outputs_shared, "reduce.rows.outputs",
+               "several leaves, and outputs enough to share them out instead of the leaves");
+SCONCE_VARIANT(gathered_run, "reduce.gather", "reduced elements with gaps");
+SCONCE_VARIANT(converted_run, "reduce.convert", "elements in another type than the loop's");
+SCONCE_VARIANT(two_conversions, "reduce.convert.twice", "elements that become the common type first");
+SCONCE_VARIANT(prefetched, "reduce.prefetch", "8 MB or more, elements converted, more than 512 at a time");
+SCONCE_VARIANT(scattered_results, "reduce.store.scatter", "results that are not side by side");
+SCONCE_VARIANT(narrow_rest, "reduce.narrow.rest", "rows that are no multiple of 16");
+
+SCONCE_VARIANT(column_blocks, "reduce.columns.blocks", "more than 4,096 rows, reduced in blocks that are merged");
+SCONCE_VARIANT(column_tasks, "reduce.columns.outputs",
+               "several threads, and blocks of columns enough to share them out");
+SCONCE_VARIANT(columns_in_place, "reduce.columns.in_place", "columns in whole vectors, in the type of the loop");
+SCONCE_VARIANT(walked_rows, "reduce.columns.walk", "rows at places that several reduced dims give");
+SCONCE_VARIANT(column_leaves, "reduce.columns.leaves", "more than 64 rows in a block");
 
 constexpr int64_t kGrain = 32768;          // elements; fewer are not worth waking a thread
 constexpr int64_t kBatch = 256;            // outputs that are finished and stored together
@@ -200,7 +225,7 @@ class Reduction {
     if (reduced_.numel == 0) return reduce_nothing();
     const bool adjacent_columns = kept_.rank > 0 && kept_.inner().in == item_;
     const bool adjacent_rows = reduced_.rank == 0 || reduced_.inner().in == item_;
-    if (adjacent_columns && !adjacent_rows && kept_.inner().size >= 16) return reduce_columns();
+    if (columns_way(adjacent_columns && !adjacent_rows && kept_.inner().size >= 16)) return reduce_columns();
     reduce_rows();
   }
 
@@ -213,19 +238,20 @@ class Reduction {
 
   // n elements `stride` bytes apart, adjacent and in the compute type, to `to`. buffer: 2 * n elements.
   void fetch_run(char* to, const char* from, int64_t stride, int64_t n, char* buffer) const {
-    if (stride != item_ && n > 1) {
+    if (gathered_run(stride != item_ && n > 1)) {
       char* gathered = to_common_ || to_compute_ ? buffer : to;
       tiles_.gather[log2_size(item_)](gathered, from, stride, n);
       if (gathered == to) return;
       from = gathered;
     }
-    if (to_common_ && to_compute_) {
+    converted_run(to_common_ != nullptr || to_compute_ != nullptr);
+    if (two_conversions(to_common_ && to_compute_)) {
       char* between = buffer + rounded_up(n * item_, 64);
       to_common_(between, from, n);
       to_compute_(to, between, n);
     } else if (to_common_ || to_compute_) {
       const auto convert = to_common_ ? to_common_ : to_compute_;
-      if (!prefetch_ || n <= kPiece || from == buffer) return convert(to, from, n);
+      if (!prefetched(prefetch_ && n > kPiece && from != buffer)) return convert(to, from, n);
       for (int64_t at = 0; at < n; at += kPiece) {
         const int64_t m = std::min(kPiece, n - at);
         prefetch_after(from + at * item_, m * item_);
@@ -280,10 +306,10 @@ class Reduction {
       for (int64_t left = n; left > 0;) {
         const int64_t m = std::min(left, walk.run());
         char* at = out + walk.out(r);
-        if (stride == to_item || m == 1) {
-          std::memcpy(at, values, static_cast<size_t>(m * to_item));
-        } else {
+        if (scattered_results(stride != to_item && m != 1)) {
           tiles_.scatter[log2_size(to_item)](at, stride, values, m);
+        } else {
+          std::memcpy(at, values, static_cast<size_t>(m * to_item));
         }
         values += m * to_item;
         left -= m;
@@ -322,10 +348,11 @@ class Reduction {
     const bool dense = direct_ && reduced_.rank <= 1 && (reduced_.rank == 0 || reduced_.inner().in == item_);
     const int64_t threads = threads_for(total);
     const int64_t grain = std::max<int64_t>(1, kGrain / count);
-    if (is_narrow()) return loops_.ordered ? narrow_columns_in_order() : narrow_columns();
-    if (leaves == 1) {
+    if (narrow_way(is_narrow())) return narrow_ordered(loops_.ordered) ? narrow_columns_in_order() : narrow_columns();
+    dense_rows(dense);
+    if (one_leaf(leaves == 1)) {
       parallel_for(outputs, grain, [&](int64_t begin, int64_t end) {
-        if (count <= kShortRow && count > 1 && outputs >= 16 && compute_item_ < 16) {
+        if (short_way(count <= kShortRow && count > 1 && outputs >= 16 && compute_item_ < 16)) {
           short_rows(begin, end, dense);
         } else {
           whole_rows(begin, end, dense);
@@ -354,7 +381,7 @@ class Reduction {
       merge_slots(slots, leaves, 1, 1);
       store(output, 1, slots);
     };
-    if (outputs >= 2 * threads) {
+    if (outputs_shared(outputs >= 2 * threads)) {
       parallel_for(outputs, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) one(i);
       });
@@ -386,7 +413,7 @@ class Reduction {
       merge_slots(slots, blocks, width, pitch);
       for (int64_t half = width / 2; half >= columns; half /= 2)
         kernels_.merge(slots.at, slots.from(half).at, half, params_);
-      if (rest > 0) {
+      if (narrow_rest(rest > 0)) {
         const States last = States::take(scratch, loops_.states, 64, wide_item_);
         column_block(base + wide_rows * width * item_, columns * item_, 0, rest, columns, last);
         kernels_.merge(slots.at, last.at, columns, params_);
@@ -523,7 +550,8 @@ class Reduction {
     const int64_t chunks = (whole + width - 1) / width + (whole < columns);
     const int64_t tasks = outer * chunks;
     const int64_t blocks = (count + kBlockRows - 1) / kBlockRows;
-    const int64_t stride = reduced_.rank == 1 ? reduced_.inner().in : -1;
+    column_blocks(blocks > 1);
+    const int64_t stride = walked_rows(reduced_.rank != 1) ? -1 : reduced_.inner().in;
     const auto one = [&](int64_t task) {
       const int64_t chunk = task % chunks, first = chunk * width >= whole ? whole : chunk * width;
       const int64_t n = first == whole ? columns - whole : std::min(width, whole - first);
@@ -540,7 +568,7 @@ class Reduction {
       merge_slots(slots, blocks, n, pitch);
       store(output, n, slots);
     };
-    if (tasks >= threads && threads > 1) {
+    if (column_tasks(tasks >= threads && threads > 1)) {
       parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) one(i);
       });
@@ -555,7 +583,8 @@ class Reduction {
                     const States& into) const {
     Scratch scratch;
     const int64_t groups = (n + per_group_ - 1) / per_group_, row_bytes = groups * 64;
-    const bool in_place = direct_ && n % per_group_ == 0;
+    const bool in_place = columns_in_place(direct_ && n % per_group_ == 0);
+    column_leaves(count > kLeafRows);
     const States leaf = States::take(scratch, loops_.states, groups * per_group_, wide_item_);
     char* accumulators = scratch.take<char>(loops_.states * row_bytes);
     char* tile = in_place ? nullptr : scratch.take<char>(kLeafRows * row_bytes);

@@ -3,9 +3,17 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 
 namespace sconce {
+
+SCONCE_VARIANT(row_copies, "tiles.gather.rows", "an operand with adjacent elements, gathered row by row");
+SCONCE_VARIANT(row_fills, "tiles.gather.repeated", "an operand with one element a row");
+SCONCE_VARIANT(transposition, "tiles.gather.transposed", "an operand whose elements are adjacent from row to row");
+SCONCE_VARIANT(scattered_rows, "tiles.scatter.rows", "a result with adjacent elements, written row by row");
+SCONCE_VARIANT(input_is_moved_in, "tiles.inner_dim_of_input",
+               "three dims or more, an input adjacent along an outer one");
 
 const TileKernels& tile_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(tile_kernels)); }
 
@@ -56,7 +64,7 @@ bool build_geometry(Geometry& g, std::span<const int64_t> sizes, const Operand* 
     const int64_t inner = g.stride[g.dims - 1][k];
     if (inner == 0 || inner == item[k]) continue;
     for (int d = g.dims - 3; d >= 0; --d) {
-      if (g.stride[d][k] != item[k]) continue;
+      if (!input_is_moved_in(g.stride[d][k] == item[k])) continue;
       for (int e = d; e < g.dims - 2; ++e) swap_dims(e, e + 1);
       return true;
     }
@@ -110,11 +118,11 @@ void gather_tile(const TileKernels& tiles, char* out, const char* in, const Tile
                  int64_t columns) {
   const int log2 = size_log2(t.size);
   const int64_t row_bytes = columns * t.size;
-  if (t.column_stride == t.size) {
+  if (row_copies(t.column_stride == t.size)) {
     for (int64_t r = 0; r < rows; ++r) copy_row(out + r * row_bytes, in + r * t.row_stride, row_bytes);
-  } else if (t.column_stride == 0) {
+  } else if (row_fills(t.column_stride == 0)) {
     for (int64_t r = 0; r < rows; ++r) tiles.fill[log2](out + r * row_bytes, in + r * t.row_stride, columns);
-  } else if (t.row_stride == t.size && rows > 1) {
+  } else if (transposition(t.row_stride == t.size && rows > 1)) {
     tiles.transpose[log2](out, row_bytes, in, t.column_stride, rows, columns);
   } else {
     for (int64_t r = 0; r < rows; ++r)
@@ -127,7 +135,7 @@ void scatter_tile(const TileKernels& tiles, char* out, const char* in, const Til
   const int log2 = size_log2(t.size);
   const int64_t row_bytes = columns * t.size;
   for (int64_t r = 0; r < rows; ++r) {
-    if (t.column_stride == t.size) {
+    if (scattered_rows(t.column_stride == t.size)) {
       copy_row(out + r * t.row_stride, in + r * row_bytes, row_bytes);
     } else {
       tiles.scatter[log2](out + r * t.row_stride, t.column_stride, in + r * row_bytes, columns);
