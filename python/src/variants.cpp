@@ -1,6 +1,6 @@
 #include "variants.h"
 
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "values.h"
 
 namespace sconce::python {

@@ -1,4 +1,4 @@
-// A door for tests to kernel variants (sconce/base/variants.h).
+// A door for tests to kernel variants (sconce/base/variants/variants.h).
 #pragma once
 
 #include "object.h"

@@ -16,7 +16,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel_grains.h"
 #include "sconce/base/thread_limit.h"
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/base/workers_awake.h"
 
 namespace sconce {

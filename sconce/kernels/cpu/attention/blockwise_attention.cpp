@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/attention/attention_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -21,6 +22,14 @@ namespace sconce {
 const AttentionKernels& attention_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(attention_kernels)); }
 
 namespace {
+
+SCONCE_VARIANT(in_pairs, "attention.bf16_pairs", "bfloat16, and products of pairs", "level 4");
+SCONCE_VARIANT(rows_in_place, "attention.rows.in_place", "float32 or float64, adjacent elements: rows where they lie");
+SCONCE_VARIANT(result_in_place, "attention.result.in_place",
+               "float32 or float64, adjacent elements: results where they lie");
+SCONCE_VARIANT(several_blocks, "attention.key_blocks", "more keys than one block");
+SCONCE_VARIANT(several_queries, "attention.query_blocks", "more than 64 queries in a task");
+SCONCE_VARIANT(skipped_block, "attention.causal.skipped", "causal, a block of keys that no query of the rows sees");
 
 // A block of scores (64 x 256 floats) and the packed keys and values it meets stay in the second-level cache.
 constexpr int64_t kQueries = 64, kKeys = 256;
@@ -76,7 +85,7 @@ struct Rows {
 };
 template <class T>
 Rows<T> rows_of(const Head& from, DType dtype, int64_t first, int64_t rows, int64_t width, Scratch& scratch) {
-  if (dtype == (sizeof(T) == 8 ? DType::float64 : DType::float32) && from.column == 1) {
+  if (rows_in_place(dtype == (sizeof(T) == 8 ? DType::float64 : DType::float32) && from.column == 1)) {
     return {reinterpret_cast<const T*>(from.data) + first * from.row, from.row};
   }
   T* copy = scratch.take<T>(rows * width);
@@ -90,7 +99,7 @@ class Result {
  public:
   Result(const Tensor& t, int64_t b, int64_t h, int64_t first, int64_t rows, Scratch& scratch)
       : head_(head_of(t, b, h)), dtype_(t.dtype()), first_(first), rows_(rows), width_(t.sizes()[3]) {
-    in_place_ = dtype_ == (sizeof(T) == 8 ? DType::float64 : DType::float32) && head_.column == 1;
+    in_place_ = result_in_place(dtype_ == (sizeof(T) == 8 ? DType::float64 : DType::float32) && head_.column == 1);
     data_ = in_place_ ? reinterpret_cast<T*>(const_cast<char*>(head_.data)) + first * head_.row
                       : scratch.take<T>(rows * width_);
   }
@@ -183,6 +192,8 @@ struct Forward {
     const auto kernel = attention_kernels().rows[sizeof(T) == 8];
     const int64_t key_end = args.causal ? std::min(keys, first + count) : keys;
     const int64_t block = keys_per_block(args.causal, keys);
+    several_blocks(key_end > block);
+    several_queries(count > kQueries);
     // scores(row, rows, n) multiplies queries by a block of keys, add_values(...) the weights by its values.
     const auto each_block = [&](auto pack, auto scores_of, auto add_values) {
       for (int64_t key = 0; key < key_end; key += block) {
@@ -190,7 +201,7 @@ struct Forward {
         pack(k.data + key * k.row * item, v.data + key * v.row * item, n);
         for (int64_t row = 0; row < count; row += kQueries) {
           const int64_t rows = std::min(kQueries, count - row), query = first + row;
-          if (args.causal && query + rows <= key) continue;
+          if (skipped_block(args.causal && query + rows <= key)) continue;
           scores_of(row, rows, n);
           kernel(scores, rows, n, kKeys, args.scale, args.causal, query + 1 - key,
                  mask_row<T>(args.mask, b, h, query, key), mask_pitch(args.mask), largest + row, sums + row,
@@ -203,7 +214,8 @@ struct Forward {
         }
       }
     };
-    if (const Bf16Table* table = dtype == DType::bfloat16 ? matrix_kernels().bf16 : nullptr; table && sizeof(T) == 4) {
+    if (const Bf16Table* table = dtype == DType::bfloat16 ? matrix_kernels().bf16 : nullptr;
+        in_pairs(table && sizeof(T) == 4)) {
       const Pairs pairs{*table};
       auto* queries = scratch.take<uint16_t>(count * width);
       auto* weights = scratch.take<uint16_t>(std::min(kQueries, count) * kKeys);

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/scratch.h"

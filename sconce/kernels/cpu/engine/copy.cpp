@@ -3,7 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/tile_grid.h"
 

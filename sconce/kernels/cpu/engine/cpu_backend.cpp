@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_engine.h"
 #include "sconce/kernels/cpu/random/random.h"

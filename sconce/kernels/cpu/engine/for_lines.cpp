@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sconce/base/parallel.h"
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/engine/tile.h"

@@ -6,7 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/prefetch.h"
 #include "sconce/kernels/cpu/engine/tile.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 
 namespace sconce {

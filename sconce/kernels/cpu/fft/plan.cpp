@@ -9,6 +9,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/fft/roots.h"
@@ -267,8 +268,19 @@ void FftPlan::plan_bluestein() {
   bytes_ += convolution_->bytes();
 }
 
+SCONCE_VARIANT(by_across, "fft.plan.across", "a row over all lanes: lengths of whole vectors up to 65,536");
+SCONCE_VARIANT(by_split, "fft.plan.split", "a row as a matrix: lengths with a factor that fits");
+SCONCE_VARIANT(by_rader, "fft.plan.rader", "Rader's convolution: a large prime n where n - 1 has small factors");
+SCONCE_VARIANT(by_bluestein, "fft.plan.bluestein", "Bluestein's convolution: other lengths with a large prime factor");
+SCONCE_VARIANT(by_lane, "fft.plan.lane", "a row in one lane: other lengths");
+
 void FftPlan::row(void* out, const void* in, bool inverse, double scale) const {
   Budget::poll_active();  // a long row takes seconds: those that are made of others look in between
+  by_across(method_ == Method::across);
+  by_split(method_ == Method::split);
+  by_rader(method_ == Method::rader);
+  by_bluestein(method_ == Method::bluestein);
+  by_lane(method_ == Method::lane);
   switch (method_) {
     case Method::across:
       return row_across(out, in, inverse, scale);

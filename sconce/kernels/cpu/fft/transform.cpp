@@ -5,11 +5,17 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/fft/plan.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(lines_in_lanes, "fft.lanes", "as many lines at a time as there are lanes");
+SCONCE_VARIANT(row_direct, "fft.row.direct", "one line at a time, dense on both sides");
+SCONCE_VARIANT(side_by_side, "fft.neighbours", "lines of a group that are neighbours along one dim");
+SCONCE_VARIANT(even_length, "fft.real.even", "a real line of even length: a complex one of half the length");
 
 constexpr int64_t kMostLanes = 16;
 constexpr int64_t kShortRow = 8;  // times lanes: below, several transforms in lanes beat one over all lanes
@@ -47,7 +53,7 @@ class Lines {
       from += at[d] * in_strides_[d];
       to += at[d] * out_strides_[d];
     }
-    if (rank > 0 && at[0] + n <= sizes_[0]) {  // neighbours along one dimension
+    if (side_by_side(rank > 0 && at[0] + n <= sizes_[0])) {  // neighbours along one dimension
       for (int64_t i = 0; i < n; ++i) {
         in[i] = in_ + from + i * in_strides_[0];
         out[i] = out_ + to + i * out_strides_[0];
@@ -144,7 +150,7 @@ void fft_complex(const Tensor& out, const Tensor& in, int64_t dim, bool inverse,
   const Lines lines(out, in, dim);
   const int64_t from = lines.in_stride, to = lines.out_stride;
   const bool dense = from == 1 && to == 1;
-  if (in_lanes(*plan, kernels, lines, dense)) {
+  if (lines_in_lanes(in_lanes(*plan, kernels, lines, dense))) {
     const auto make_work = [&] { return Work(kernels, n, item); };
     for_groups(lines, kernels.lanes, n, make_work, [&](Work& work, const void** x, void** y, int count) {
       kernels.load(work.first, x, count, n, from, inverse);
@@ -155,7 +161,7 @@ void fft_complex(const Tensor& out, const Tensor& in, int64_t dim, bool inverse,
   }
   const auto no_work = [] { return 0; };
   for_groups(lines, 1, n, no_work, [&](int, const void** x, void** y, int) {
-    if (dense) return plan->row(y[0], x[0], inverse, scale);
+    if (row_direct(dense)) return plan->row(y[0], x[0], inverse, scale);
     Scratch scratch;
     char* line = scratch.take<char>(n * item);
     copy_line(line, 1, x[0], from, n, item);
@@ -173,8 +179,8 @@ void fft_from_real(const Tensor& out, const Tensor& in, int64_t dim, double scal
   const FftKernels& kernels = fft_kernels_for(wide);
   const Lines lines(out, in, dim);
   const int64_t from = lines.in_stride, to = lines.out_stride;
-  const bool even = n % 2 == 0, dense = even && from == 1 && to == 1;
-  if (in_lanes(plan, kernels, lines, dense)) {
+  const bool even = even_length(n % 2 == 0), dense = even && from == 1 && to == 1;
+  if (lines_in_lanes(in_lanes(plan, kernels, lines, dense))) {
     const auto make_work = [&] { return Work(kernels, std::max(plan.size(), m), item); };
     for_groups(lines, kernels.lanes, n, make_work, [&](Work& work, const void** x, void** y, int count) {
       if (!even) {
@@ -253,8 +259,8 @@ void fft_to_real(const Tensor& out, const Tensor& in, int64_t dim, double scale)
   const FftKernels& kernels = fft_kernels_for(wide);
   const Lines lines(out, in, dim);
   const int64_t from = lines.in_stride, to = lines.out_stride;
-  const bool even = n % 2 == 0, dense = even && from == 1 && to == 1;
-  if (in_lanes(plan, kernels, lines, dense)) {
+  const bool even = even_length(n % 2 == 0), dense = even && from == 1 && to == 1;
+  if (lines_in_lanes(in_lanes(plan, kernels, lines, dense))) {
     const auto make_work = [&] { return Work(kernels, std::max(plan.size(), m), item); };
     for_groups(lines, kernels.lanes, n, make_work, [&](Work& work, const void** x, void** y, int count) {
       kernels.load(work.first, x, count, m, from, !even);

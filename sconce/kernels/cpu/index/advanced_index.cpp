@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
@@ -73,6 +74,11 @@ std::vector<int64_t> offsets_of(IntList sizes, IntList strides, int64_t item) {
   return out;
 }
 
+SCONCE_VARIANT(even_positions, "index.even_positions", "the other tensor's index positions are evenly spaced");
+SCONCE_VARIANT(single_elements, "index.elements", "one element a position");
+SCONCE_VARIANT(rows_of_elements, "index.rows", "adjacent elements behind the indexed dims, copied together");
+SCONCE_VARIANT(several_chunks, "index.chunks", "more than 512 positions");
+
 constexpr int64_t kChunk = 512;  // index positions whose offsets are computed at a time
 
 // The three groups of positions over which an indexed tensor and its dense counterpart are walked: the dimensions in
@@ -95,7 +101,8 @@ class Walk {
     }
     for (int64_t size : plan.shape) positions_ *= size;
     const IntList sizes = other.sizes().slice(first, shaped), strides = other.strides().slice(first, shaped);
-    if (const std::optional<Dims> flat = view_strides(sizes, strides, {positions_}))
+    several_chunks(positions_ > kChunk);
+    if (const std::optional<Dims> flat = view_strides(sizes, strides, {positions_}); even_positions(flat.has_value()))
       other_step_ = (*flat)[0] * item_;
     else
       other_index_ = offsets_of(sizes, strides, item_);
@@ -170,7 +177,7 @@ void copy_positions(const Walk& walk, const char* from, char* to, int64_t begin,
         char* target = to + (kFromSelf ? other_base : self_base);
         const int64_t* source_offsets = kFromSelf ? self_offsets : other_offsets;
         const int64_t* target_offsets = kFromSelf ? other_offsets : self_offsets;
-        if (walk.single()) {
+        if (single_elements(walk.single())) {
           for (int64_t i = 0; i < n; ++i)
             *reinterpret_cast<T*>(target + target_offsets[i]) = *reinterpret_cast<const T*>(source + source_offsets[i]);
           return;
@@ -179,7 +186,7 @@ void copy_positions(const Walk& walk, const char* from, char* to, int64_t begin,
           for (size_t k = 0; k < source_after.size(); ++k) {
             char* t = target + target_offsets[i] + target_after[k];
             const char* s = source + source_offsets[i] + source_after[k];
-            if (walk.run == 1)
+            if (!rows_of_elements(walk.run != 1))
               *reinterpret_cast<T*>(t) = *reinterpret_cast<const T*>(s);
             else
               std::memcpy(t, s, bytes);

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/concatenation_kernels.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
@@ -12,6 +13,10 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(dense_parts, "cat.dense", "contiguous tensors of the result's dtype");
+SCONCE_VARIANT(one_row, "cat.one_row", "the first dim, or only sizes of 1 before it");
+SCONCE_VARIANT(fixed_blocks, "cat.blocks", "blocks of 4, 8 or 16 bytes");
 
 constexpr int64_t kParallelBytes = 1 << 18;
 
@@ -84,7 +89,7 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
   const int64_t d = wrap_dim(dim, out.dim());
   bool dense = out.is_contiguous();
   for (const Tensor& t : tensors) dense &= t.dtype() == out.dtype() && (t.is_contiguous() || t.numel() == 0);
-  if (!dense) {
+  if (!dense_parts(dense)) {
     int64_t at = 0;
     for (const Tensor& t : tensors) {
       if (t.numel() == 0) continue;
@@ -100,7 +105,7 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
   for (int64_t e = 0; e < d; ++e) outer *= out.sizes()[e];
   for (int64_t e = d + 1; e < out.dim(); ++e) inner *= out.sizes()[e];
   const int64_t row = out.sizes()[d] * inner;
-  if (outer == 1) {
+  if (one_row(outer == 1)) {
     parallel_for(row, kParallelBytes, [&](int64_t begin, int64_t end) {
       int64_t at = 0;  // where a tensor's bytes stand in the result
       for (const Tensor& t : tensors) {
@@ -124,6 +129,7 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
         const auto bytes = static_cast<size_t>(kBytes ? kBytes : block);
         for (int64_t i = begin; i < end; ++i, from += block, to += row) std::memcpy(to, from, bytes);
       };
+      fixed_blocks(block == 4 || block == 8 || block == 16);
       switch (block) {
         case 4:
           copy_all.operator()<4>();

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/argument_checks.h"
@@ -60,6 +61,10 @@ std::vector<int64_t> ends_of(const Tensor& offsets, int64_t count, int64_t bags)
 }
 
 // The bag of every index.
+SCONCE_VARIANT(by_vectors, "embedding_bag.vectors", "float32 or float64: bag by bag");
+SCONCE_VARIANT(without_bags, "embedding_bag.fast_sum",
+               "sums of float32 or less, without padding, of adjacent elements");
+
 std::vector<int64_t> bags_of(const Tensor& offsets, int64_t count, int64_t bags) {
   const std::vector<int64_t> ends = ends_of(offsets, count, bags);
   std::vector<int64_t> out(static_cast<size_t>(count), 0);
@@ -126,10 +131,10 @@ Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offs
   const int64_t rows = weight.sizes()[0], width = weight.sizes()[1], count = indices.numel();
   const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
   const Device device = weight.device();
-  const bool fast_sum = mode == kSum && weight.dtype() != DType::float64 && weight.strides()[1] == 1 &&
-                        padding_idx < 0 && (!weighted || per_sample_weights.strides()[0] == 1);
+  const bool fast_sum = without_bags(mode == kSum && weight.dtype() != DType::float64 && weight.strides()[1] == 1 &&
+                                     padding_idx < 0 && (!weighted || per_sample_weights.strides()[0] == 1));
 
-  const bool vectors = weight.dtype() == DType::float32 || weight.dtype() == DType::float64;
+  const bool vectors = by_vectors(weight.dtype() == DType::float32 || weight.dtype() == DType::float64);
   Tensor out =
       vectors ? empty_tensor({bags, width}, weight.dtype(), device) : zeros_of({bags, width}, weight.dtype(), device);
   Tensor offset2bag = empty_tensor({fast_sum ? 0 : count}, indices.dtype(), device);

@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/fill.h"
@@ -15,6 +16,10 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(by_words, "nonzero.words", "elements of one byte, eight at a time");
+SCONCE_VARIANT(several_parts, "nonzero.parts", "several threads, 65,536 elements or more");
+SCONCE_VARIANT(one_dim, "nonzero.one_dim", "positions of a vector");
 
 constexpr int64_t kPartElements = 1 << 15;  // that are worth a thread
 
@@ -39,7 +44,7 @@ void each_nonzero(const T* data, int64_t n, const Body& body) {
 template <class T>
 void write_positions(IntList sizes, const T* data, int64_t first, int64_t last, int64_t count, int64_t* place) {
   const auto rank = static_cast<int64_t>(sizes.size());
-  if (rank == 1) {
+  if (one_dim(rank == 1)) {
     each_nonzero(data + first, last - first, [&](int64_t at) { *place++ = first + at; });
     return;
   }
@@ -75,6 +80,8 @@ Tensor nonzero_positions(const Tensor& t) {
     // Parts of the elements: counted first, so that each knows where its positions go.
     const int64_t parts = std::clamp<int64_t>(n / kPartElements, 1, num_threads());
     const auto part_begin = [&](int64_t part) { return part == parts ? n : n / parts * part; };
+    by_words(sizeof(T) == 1 && n >= 8);
+    several_parts(parts > 1);
     std::vector<int64_t> starts(static_cast<size_t>(parts) + 1, 0);
     parallel_for(parts, 1, [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {

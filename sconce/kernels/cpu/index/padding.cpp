@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/padding_kernels.h"
 #include "sconce/kernels/any/fill.h"
@@ -100,6 +101,8 @@ struct Extent {
   }
 };
 
+SCONCE_VARIANT(whole_pixels, "pad.mapped.pixels", "reflected or repeated borders, channels_last");
+
 // Rows of the output, each with the row of the input that it shows: body(output row, input row).
 template <class Body>
 void each_row(const Extent& in, const Extent& out, const std::array<Map, 3>& maps, const Body& body) {
@@ -117,7 +120,7 @@ void each_row(const Extent& in, const Extent& out, const std::array<Map, 3>& map
 void pad_mapped(const Tensor& self, IntList padding, Border border, const Tensor& out) {
   if (out.numel() == 0) return;
   const std::array<Map, 3> maps = maps_of(self.sizes(), out.sizes(), padding, border);
-  if (!out.is_contiguous()) {  // channels_last: whole pixels move
+  if (whole_pixels(!out.is_contiguous())) {  // channels_last: whole pixels move
     const Tensor from = contiguous_tensor(self, MemoryFormat::channels_last);
     const int64_t n = out.sizes()[0], c = out.sizes()[1], h = out.sizes()[2], w = out.sizes()[3];
     const auto bytes = static_cast<size_t>(c) * out.item_size();
@@ -174,6 +177,8 @@ OutSpec backward_spec(const Tensor& grad_output, const Tensor& self, IntList pad
                op, forward.sizes, grad_output.sizes());
   return {self.sizes(), self.dtype(), batch_format(self, padding)};
 }
+
+SCONCE_VARIANT(by_rows, "pad.constant.rows", "self and result dense in the same format");
 
 // Row by row of the innermost dimension in memory: each is filled, or has a border on both sides of a copy.
 void pad_dense(const Tensor& self, IntList pad, const Tensor& value, const Tensor& out, MemoryFormat format) {
@@ -289,7 +294,7 @@ void constant_pad_nd(const Tensor& self, IntList pad, const Scalar& value, const
   if (out.numel() == 0) return;
   for (const MemoryFormat format :
        {MemoryFormat::contiguous, MemoryFormat::channels_last, MemoryFormat::channels_last_3d}) {
-    if (!self.is_contiguous(format) || !out.is_contiguous(format)) continue;
+    if (!by_rows(self.is_contiguous(format) && out.is_contiguous(format))) continue;
     return pad_dense(self, pad, scalar_tensor_of(value, out.dtype()), out, format);
   }
   any_device::constant_pad_nd(self, pad, value, out);

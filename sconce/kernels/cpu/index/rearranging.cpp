@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/rearranging_kernels.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
@@ -13,6 +14,10 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(reversed_rows, "flip.rows", "the last dim alone, of a contiguous tensor");
+SCONCE_VARIANT(vector_rows, "flip.rows.vectors", "rows of 16 bytes or more, of elements of up to 8 bytes");
+SCONCE_VARIANT(in_place, "triangle.in_place", "a contiguous tensor changed where it lies");
 
 // out = self with the elements on one side of a diagonal, zeros elsewhere. Both may be the same tensor.
 void copy_triangle(const Tensor& self, int64_t diagonal, bool lower, const Tensor& out) {
@@ -45,7 +50,7 @@ void triangle_inplace(const Tensor& self, int64_t diagonal, bool lower) {
   triangle_spec(self, lower ? "tril" : "triu");
   check_no_internal_overlap(self);
   if (!self.is_meta()) {
-    if (self.is_contiguous()) {
+    if (in_place(self.is_contiguous())) {
       copy_triangle(self, diagonal, lower, self);
     } else {
       const Tensor dense = contiguous_tensor(self);
@@ -108,8 +113,9 @@ Tensor flip(const Tensor& self, IntList dims) {
   }
   if (out.is_meta() || out.numel() == 0) return out;
   const int64_t last = self.dim() - 1;
-  if (self.is_contiguous() && self.dim() > 0 && seen[last] && dims.size() == 1) {
+  if (reversed_rows(self.is_contiguous() && self.dim() > 0 && seen[last] && dims.size() == 1)) {
     const int64_t width = self.sizes()[last];
+    vector_rows(self.item_size() <= 8 && width * static_cast<int64_t>(self.item_size()) >= 16);
     visit_item_size(self.dtype(), [&]<class T>() {
       parallel_for(self.numel() / width, grain_for(width), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) reverse_row(out.data<T>() + i * width, self.data<T>() + i * width, width);

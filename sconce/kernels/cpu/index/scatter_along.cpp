@@ -5,6 +5,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
@@ -82,6 +83,15 @@ struct Rows {
   }
 };
 
+SCONCE_VARIANT(whole_rows, "gather.rows", "one index for a whole row");
+SCONCE_VARIANT(dense_rows, "gather.rows.dense", "one index for a whole row of adjacent elements");
+SCONCE_VARIANT(index_blocks, "gather.blocks", "the last dim, all strides 1: indices checked 32 at a time");
+SCONCE_VARIANT(rows_shared, "scatter.by_rows", "the last dim: threads have rows of their own");
+SCONCE_VARIANT(long_parts, "scatter.parts", "rows of more than 65,536 elements");
+SCONCE_VARIANT(one_index, "scatter.rows", "one index for a whole row");
+SCONCE_VARIANT(adjacent_rows, "scatter.rows.dense", "one index for a whole row of adjacent elements");
+SCONCE_VARIANT(sums_in_float, "scatter.add.16_bits", "sums of float16 or bfloat16, kept in float32");
+
 // Of dense rows: the indices of a block are checked together, then used.
 template <class T>
 void gather_row(const Rows& rows, const T* row, const int64_t* index, T* to) {
@@ -109,9 +119,9 @@ void scatter_rows(const Rows& rows, T* self, const int64_t* index, const T* src,
       const int64_t* i = index + b + first * rows.index_step;
       const T* from = src + c + first * rows.other_step;
       const int64_t length = last - first;
-      if (rows.index_step == 0 && !rows.along_rows) {
+      if (one_index(rows.index_step == 0 && !rows.along_rows)) {
         to += rows.checked(*i);
-        if (rows.indexed_step == 1 && rows.other_step == 1) {
+        if (adjacent_rows(rows.indexed_step == 1 && rows.other_step == 1)) {
           for (int64_t j = 0; j < length; ++j) to[j] = combine(to[j], from[j]);
         } else {
           for (int64_t j = 0; j < length; ++j)
@@ -131,7 +141,8 @@ void scatter_rows(const Rows& rows, T* self, const int64_t* index, const T* src,
   constexpr int64_t part = 65536;
   constexpr int64_t line = std::max<int64_t>(1, 64 / static_cast<int64_t>(sizeof(T)));
   const int64_t lines = rows.indexed_step == 0 ? 1 : (rows.length + line - 1) / line;
-  const bool by_rows = rows.along_rows;
+  const bool by_rows = rows_shared(rows.along_rows);
+  long_parts(rows.length > part);
   parallel_for(by_rows ? rows.count : lines, grain_for(2 * (by_rows ? rows.length : rows.count * line)),
                [&](int64_t begin, int64_t end) {
                  const int64_t last = by_rows || end == lines ? rows.length : end * line;
@@ -180,16 +191,16 @@ void gather_along(const Tensor& self, int64_t dim, const Tensor& given, const Te
         const T* row = from + a;
         const int64_t* i = places + b;
         T* target = to + c;
-        if (rows.index_step == 0 && !rows.along_rows) {
+        if (whole_rows(rows.index_step == 0 && !rows.along_rows)) {
           row += rows.checked(*i);
-          if (rows.indexed_step == 1 && rows.other_step == 1) {
+          if (dense_rows(rows.indexed_step == 1 && rows.other_step == 1)) {
             std::memcpy(target, row, static_cast<size_t>(rows.length) * sizeof(T));
           } else {
             for (int64_t j = 0; j < rows.length; ++j) target[j * rows.other_step] = row[j * rows.indexed_step];
           }
           return;
         }
-        if (rows.along_rows && rows.dim_stride == 1 && rows.index_step == 1 && rows.other_step == 1) {
+        if (index_blocks(rows.along_rows && rows.dim_stride == 1 && rows.index_step == 1 && rows.other_step == 1)) {
           return gather_row(rows, row, i, target);
         }
         for (int64_t j = 0; j < rows.length; ++j)
@@ -202,7 +213,8 @@ void gather_along(const Tensor& self, int64_t dim, const Tensor& given, const Te
 void scatter_along(const Tensor& self, int64_t dim, const Tensor& given, const Tensor& src, Combine combine) {
   if (given.numel() == 0) return;
   const Tensor index = as_int64(given);
-  if (combine == Combine::add && is_reduced_float(self.dtype())) {  // sums of many halves are kept in float
+  if (sums_in_float(combine == Combine::add &&
+                    is_reduced_float(self.dtype()))) {  // sums of many halves are kept in float
     const Tensor wide = empty_tensor(self.sizes(), DType::float32);
     copy_tensor(wide, self);
     scatter_along(wide, dim, index, to_dtype(src, DType::float32), combine);

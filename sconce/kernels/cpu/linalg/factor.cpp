@@ -1,5 +1,7 @@
 #include "sconce/kernels/cpu/linalg/factor.h"
 
+#include "sconce/base/variants/variants.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -22,6 +24,16 @@ T conjugate(const T& v) {
   else
     return std::conj(v);
 }
+
+SCONCE_VARIANT(own_lu, "linalg.lu.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_lu_solve, "linalg.lu_solve.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_cholesky, "linalg.cholesky.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_cholesky_solve, "linalg.cholesky_solve.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_cholesky_inverse, "linalg.cholesky_inverse.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_triangular, "linalg.solve_triangular.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_qr, "linalg.qr.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_q, "linalg.q.own", "small matrices: the library's own loops");
+SCONCE_VARIANT(own_q_product, "linalg.q_product.own", "small matrices: the library's own loops");
 
 // The measure by which LAPACK compares pivots.
 template <class T>
@@ -205,12 +217,12 @@ void form_q(Int m, Int n, Int k, T* a, Int lda, const T* tau, std::vector<T>& sc
 
 template <class T>
 Int Factor<T>::getrf(Int m, Int n, T* a, Int lda, Int* pivots) {
-  return is_small(m, n) ? factor_lu(m, n, a, lda, pivots) : lapack::Routines<T>::getrf(m, n, a, lda, pivots);
+  return own_lu(is_small(m, n)) ? factor_lu(m, n, a, lda, pivots) : lapack::Routines<T>::getrf(m, n, a, lda, pivots);
 }
 
 template <class T>
 void Factor<T>::getrs(char trans, Int n, Int nrhs, const T* lu, Int lda, const Int* pivots, T* b, Int ldb) {
-  if (!is_small(n, nrhs)) {
+  if (!own_lu_solve(is_small(n, nrhs))) {
     lapack::Routines<T>::getrs(trans, n, nrhs, lu, lda, pivots, b, ldb);
     return;
   }
@@ -231,12 +243,13 @@ void Factor<T>::getrs(char trans, Int n, Int nrhs, const T* lu, Int lda, const I
 
 template <class T>
 Int Factor<T>::potrf(char uplo, Int n, T* a, Int lda) {
-  return is_small(n, n) ? factor_cholesky(uplo == 'U', n, a, lda) : lapack::Routines<T>::potrf(uplo, n, a, lda);
+  return own_cholesky(is_small(n, n)) ? factor_cholesky(uplo == 'U', n, a, lda)
+                                      : lapack::Routines<T>::potrf(uplo, n, a, lda);
 }
 
 template <class T>
 void Factor<T>::potrs(char uplo, Int n, Int nrhs, const T* a, Int lda, T* b, Int ldb) {
-  if (!is_small(n, nrhs)) {
+  if (!own_cholesky_solve(is_small(n, nrhs))) {
     lapack::Routines<T>::potrs(uplo, n, nrhs, a, lda, b, ldb);
     return;
   }
@@ -246,7 +259,7 @@ void Factor<T>::potrs(char uplo, Int n, Int nrhs, const T* a, Int lda, T* b, Int
 
 template <class T>
 Int Factor<T>::potri(char uplo, Int n, T* a, Int lda) {
-  if (!is_small(n, n)) return lapack::Routines<T>::potri(uplo, n, a, lda);
+  if (!own_cholesky_inverse(is_small(n, n))) return lapack::Routines<T>::potri(uplo, n, a, lda);
   for (Int j = 0; j < n; ++j) {
     if (a[int64_t{j} * lda + j] == T(0)) return j + 1;
   }
@@ -262,7 +275,7 @@ Int Factor<T>::potri(char uplo, Int n, T* a, Int lda) {
 
 template <class T>
 void Factor<T>::trsm(char side, char uplo, char trans, char diag, Int m, Int n, const T* a, Int lda, T* b, Int ldb) {
-  if (is_small(m, n))
+  if (own_triangular(is_small(m, n)))
     solve_triangular(side, uplo, trans, diag, m, n, a, lda, b, ldb);
   else
     lapack::Routines<T>::trsm(side, uplo, trans, diag, m, n, a, lda, b, ldb);
@@ -270,7 +283,7 @@ void Factor<T>::trsm(char side, char uplo, char trans, char diag, Int m, Int n, 
 
 template <class T>
 void Factor<T>::geqrf(Int m, Int n, T* a, Int lda, T* tau, lapack::Workspace<T>& space) {
-  if (is_small(m, n, kSmallQr))
+  if (own_qr(is_small(m, n, kSmallQr)))
     factor_qr(m, n, a, lda, tau);
   else
     lapack::Routines<T>::geqrf(m, n, a, lda, tau, space);
@@ -278,7 +291,7 @@ void Factor<T>::geqrf(Int m, Int n, T* a, Int lda, T* tau, lapack::Workspace<T>&
 
 template <class T>
 void Factor<T>::orgqr(Int m, Int n, Int k, T* a, Int lda, const T* tau, lapack::Workspace<T>& space) {
-  if (is_small(m, n, kSmallQr))
+  if (own_q(is_small(m, n, kSmallQr)))
     form_q(m, n, k, a, lda, tau, space.work);
   else
     lapack::Routines<T>::orgqr(m, n, k, a, lda, tau, space);
@@ -287,7 +300,7 @@ void Factor<T>::orgqr(Int m, Int n, Int k, T* a, Int lda, const T* tau, lapack::
 template <class T>
 void Factor<T>::ormqr(char side, char trans, Int m, Int n, Int k, const T* a, Int lda, const T* tau, T* c, Int ldc,
                       lapack::Workspace<T>& space) {
-  if (!is_small(m, n, kSmallQr)) {
+  if (!own_q_product(is_small(m, n, kSmallQr))) {
     lapack::Routines<T>::ormqr(side, trans, m, n, k, a, lda, tau, c, ldc, space);
     return;
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
@@ -121,10 +122,13 @@ void check_product(const Tensor& a, const Tensor& b, std::string_view op, bool l
                left ? "AX = B" : "XA = B", a.size(-2), a.size(-1), b.size(-2), b.size(-1));
 }
 
+SCONCE_VARIANT(by_columns_already, "linalg.columns.in_place", "matrices by columns, used where they lie");
+SCONCE_VARIANT(even_matrices, "linalg.columns.even", "a batch whose matrices are evenly spaced");
+
 Columns::Columns(const Tensor& t, IntList batch) : batch_(batch) {
   const int64_t m = t.size(-2), n = t.size(-1);
   const bool by_columns = (t.stride(-2) == 1 || m == 1) && (t.stride(-1) >= std::max<int64_t>(m, 1) || n == 1);
-  tensor_ = by_columns ? t : copy_columns(t);
+  tensor_ = by_columns_already(by_columns) ? t : copy_columns(t);
   ld_ = n == 1 ? std::max<int64_t>(m, 1) : std::max<int64_t>(tensor_.stride(-1), 1);
   const Dims own = batch_sizes(tensor_);
   const Dims strides = tensor_.strides().slice(0, own.size());
@@ -135,7 +139,7 @@ Columns::Columns(const Tensor& t, IntList batch) : batch_(batch) {
   } else {
     bool plain = true;
     for (size_t d = 0; d + 1 < batch.size(); ++d) plain = plain && strides_[d] == strides_[d + 1] * batch[d + 1];
-    if (plain) matrix_ = strides_.back();
+    if (even_matrices(plain)) matrix_ = strides_.back();
   }
 }
 

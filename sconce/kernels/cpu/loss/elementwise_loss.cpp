@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/loss_kernels.h"
 #include "sconce/generated/loss_loops_list.h"
@@ -20,6 +21,9 @@
 namespace sconce::cpu {
 namespace {
 
+SCONCE_VARIANT(fused_loss, "loss.fused", "a sum or mean of contiguous float32 or float64 tensors of equal sizes");
+SCONCE_VARIANT(several_leaves, "loss.fused.leaves", "more than 4,096 elements");
+
 Tensor reduced(const Tensor& loss, int64_t reduction) {
   if (reduction == LossReduction::mean) return sconce::mean(loss);
   if (reduction == LossReduction::sum) return sconce::sum(loss);
@@ -27,10 +31,11 @@ Tensor reduced(const Tensor& loss, int64_t reduction) {
 }
 
 bool runs_fused(const Tensor& self, const Tensor& target, int64_t reduction) {
-  return (reduction == LossReduction::mean || reduction == LossReduction::sum) &&
-         self.device().type == DeviceType::cpu && target.device().type == DeviceType::cpu &&
-         self.dtype() == target.dtype() && (self.dtype() == DType::float32 || self.dtype() == DType::float64) &&
-         self.is_contiguous() && target.is_contiguous() && self.sizes() == target.sizes();
+  return fused_loss((reduction == LossReduction::mean || reduction == LossReduction::sum) &&
+                    self.device().type == DeviceType::cpu && target.device().type == DeviceType::cpu &&
+                    self.dtype() == target.dtype() &&
+                    (self.dtype() == DType::float32 || self.dtype() == DType::float64) && self.is_contiguous() &&
+                    target.is_contiguous() && self.sizes() == target.sizes());
 }
 
 // The mean or sum of loops(self, target) without storing it.
@@ -39,6 +44,7 @@ Tensor fused(const PointwiseLoops& loops, const Tensor& self, const Tensor& targ
   const bool wide = self.dtype() == DType::float64;
   const auto item = static_cast<int64_t>(self.item_size());
   const Param param = Param::from_float(number);
+  several_leaves(leaves > 1);
   std::vector<double> parts(static_cast<size_t>(leaves));
   parallel_for(leaves, 4, [&](int64_t begin, int64_t end) {
     Scratch scratch;

@@ -7,6 +7,7 @@
 #include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/normalization_kernels.h"
 #include "sconce/generated/reduction_reductions_list.h"
@@ -18,6 +19,14 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(planes_first, "batch_norm.statistics.planes",
+               "float32 or float64 without gaps, 32 places or more a plane");
+SCONCE_VARIANT(direct_channels, "batch_norm.scale.direct", "float32 or float64: no conversion");
+SCONCE_VARIANT(streamed, "batch_norm.scale.stream", "float32 or float64, a result of 16 MB or more");
+SCONCE_VARIANT(channels_inside_rows, "batch_norm.scale.pixels", "channels_last, or one place a channel");
+SCONCE_VARIANT(several_chunks, "batch_norm.scale.chunks", "planes of more than 4,096 places");
+SCONCE_VARIANT(group_in_place, "group_norm.in_place", "a contiguous result in float32 or float64");
 
 constexpr int64_t kChunk = 4096;                     // elements
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
@@ -77,8 +86,8 @@ constexpr int64_t kPlane = 32;  // elements that are worth a call
 // Mean and biased variance of every channel.
 void channel_statistics(const Tensor& input, std::vector<double>& mean, std::vector<double>& var) {
   const int64_t rank = input.dim();
-  if (input.is_contiguous() && input.dtype() == compute_dtype(input) &&
-      input.numel() >= kPlane * input.sizes()[0] * input.sizes()[1])
+  if (planes_first(input.is_contiguous() && input.dtype() == compute_dtype(input) &&
+                   input.numel() >= kPlane * input.sizes()[0] * input.sizes()[1]))
     return plane_statistics(input, mean, var);
   SmallVector<bool, 8> reduced(static_cast<size_t>(rank), true);
   reduced[1] = false;
@@ -99,7 +108,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
   const auto item = static_cast<int64_t>(item_size(compute)), stored = static_cast<int64_t>(in.item_size());
   const bool direct = in.dtype() == compute;
   const int64_t numel = in.numel();
-  const bool stream = direct && numel * item >= kStreamBytes;
+  const bool stream = streamed(direct_channels(direct) && numel * item >= kStreamBytes);
   const char* x = static_cast<const char*>(in.data());
   char* y = static_cast<char*>(out.data());
   // `apply` on n elements that begin at element `at`.
@@ -113,7 +122,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
       convert(y + at * stored, out.dtype(), buffer, compute, n);
     }
   };
-  if (channels_inside) {
+  if (channels_inside_rows(channels_inside)) {
     const Tensor a = empty_tensor({channels}, compute), b = empty_tensor({channels}, compute);
     convert(a.data(), compute, scale.data(), DType::float64, channels);
     convert(b.data(), compute, shift.data(), DType::float64, channels);
@@ -131,6 +140,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
     return;
   }
   const int64_t plane = numel / (in.sizes()[0] * channels), planes = in.sizes()[0] * channels;
+  several_chunks(plane > kChunk);
   parallel_for(planes, grain_for(plane), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     char* buffer = scratch.take<char>(kChunk * item);
@@ -343,7 +353,8 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
   const bool twice = compute == DType::float64;
   const auto item = static_cast<int64_t>(item_size(compute));
   const NormKernels& kernels = norm_kernels(twice);
-  const Tensor y = out.dtype() == compute && out.is_contiguous() ? out : empty_tensor(input.sizes(), compute);
+  const Tensor y =
+      group_in_place(out.dtype() == compute && out.is_contiguous()) ? out : empty_tensor(input.sizes(), compute);
   const std::vector<double> w = doubles(weight, C, 1), b = doubles(bias, C, 0);
   parallel_for(rows, grain_for(n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {

@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/normalization_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -21,6 +22,11 @@ const NormKernels& norm_kernels(bool twice) {
 }
 
 namespace {
+
+SCONCE_VARIANT(direct_rows, "layer_norm.direct", "rows in float32 or float64 that are read and written where they lie");
+SCONCE_VARIANT(streamed_rows, "layer_norm.stream",
+               "a result of 16 MB or more, of rows of 256 bytes to 65,536 elements");
+SCONCE_VARIANT(same_statistics, "layer_norm.statistics.same", "statistics in the dtype of the computation");
 
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
 
@@ -42,10 +48,12 @@ void for_rows(const Tensor& out, const Tensor& in, DType compute, int64_t rows, 
   const auto in_item = static_cast<int64_t>(in.item_size()), out_item = static_cast<int64_t>(out.item_size());
   const bool direct = in.dtype() == compute, direct_out = out.dtype() == compute;
   const bool stream = direct_out && rows * n * item >= kStreamBytes && n * item >= 256 && n <= 65536;
+  streamed_rows(stream);
   const char* x = static_cast<const char*>(in.data());
   char* y = static_cast<char*>(out.data());
   parallel_for(rows, grain_for(2 * n), [&](int64_t begin, int64_t end) {
-    if (direct && direct_out && !stream) return body(y + begin * n * item, x + begin * n * item, begin, end - begin);
+    if (direct_rows(direct && direct_out && !stream))
+      return body(y + begin * n * item, x + begin * n * item, begin, end - begin);
     Scratch scratch;
     char* from = direct ? nullptr : scratch.take<char>(n * item);
     char* to = scratch.take<char>(n * item);
@@ -121,7 +129,7 @@ void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tens
   const int64_t n = checked_numel(normalized_shape), rows = mean.numel();
   if (rows == 0) return;
   const Tensor x = contiguous_tensor(input), w = parameter(weight, compute), b = parameter(bias, compute);
-  const bool same = mean.dtype() == compute;
+  const bool same = same_statistics(mean.dtype() == compute);
   const Tensor m = same ? mean : empty_tensor(mean.sizes(), compute),
                s = same ? rstd : empty_tensor(rstd.sizes(), compute);
   const auto item = static_cast<int64_t>(item_size(compute));

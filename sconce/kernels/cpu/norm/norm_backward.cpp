@@ -4,6 +4,7 @@
 
 #include "sconce/base/checked.h"
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/normalization_kernels.h"
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
@@ -12,6 +13,9 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(by_pixels, "batch_norm.backward.pixels", "channels_last, or one place a channel");
+SCONCE_VARIANT(by_planes, "group_norm.backward.planes", "contiguous floats");
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
@@ -108,7 +112,7 @@ Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, co
     const Tensor scale =
         train ? prepared(save_invstd, input) : contiguous_tensor(rsqrt(add(prepared(running_var, input), eps)));
     const bool inside = format != MemoryFormat::contiguous || input.numel() == input.sizes()[0] * channels;
-    (inside ? batch_norm_backward_pixels : batch_norm_backward_planes)(
+    (by_pixels(inside) ? batch_norm_backward_pixels : batch_norm_backward_planes)(
         out, of_weight, of_bias, prepared(grad_out, input, format), prepared(input, input, format),
         prepared(weight, input), prepared(train ? save_mean : running_mean, input), scale, train);
     return {output_mask[0] ? to_dtype(out, input.dtype()) : Tensor(),
@@ -154,7 +158,7 @@ Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, co
                grad_out.sizes(), mean.sizes(), rstd.sizes(), input.sizes());
   const int64_t inside = C / group;
   const DType kept = weight.defined() ? weight.dtype() : input.dtype();
-  if (has_planes(input) && grad_out.numel() == input.numel() && input.numel() == N * C * HxW) {
+  if (by_planes(has_planes(input) && grad_out.numel() == input.numel() && input.numel() == N * C * HxW)) {
     const DType compute = compute_dtype(input);
     const Tensor of_weight = empty_tensor({C}, compute), of_bias = empty_tensor({C}, compute);
     const Tensor out = output_mask[0] ? empty_tensor(input.sizes(), compute) : Tensor();

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/norm/norm_backward_kernels.h"
@@ -14,6 +15,9 @@ namespace sconce {
 const NormBackwardKernels& norm_backward_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(norm_backward_kernels)); }
 
 namespace {
+
+SCONCE_VARIANT(many_rows, "norm.backward.parts", "more than 64 rows, summed in parts");
+SCONCE_VARIANT(sums_inside, "norm.channel_sums.pixels", "channels_last, or one place a channel");
 
 template <class T>
 double value(const Tensor& t, int64_t i, double otherwise) {
@@ -28,6 +32,7 @@ void layer_norm_backward_parameters(const Tensor& of_weight, const Tensor& of_bi
     const int64_t rows = mean.numel();
     // Fixed cuts: results do not depend on the number of threads.
     const int64_t cut = std::max<int64_t>(64, (rows + 63) / 64), parts = (rows + cut - 1) / cut;
+    many_rows(parts > 1);
     std::vector<T> partial(static_cast<size_t>(2 * parts * n));
     const auto kernel = norm_backward_kernels().columns[sizeof(T) == 8];
     parallel_for(parts, grain_for(2 * cut * n), [&](int64_t begin, int64_t end) {
@@ -102,6 +107,7 @@ void pixel_sums(const T* grad, const T* input, int64_t rows, int64_t channels, c
   // Fixed cuts: results do not depend on the number of threads.
   const int64_t cut = std::max<int64_t>(64, (rows + 63) / 64), parts = (rows + cut - 1) / cut;
   Scratch scratch;
+  many_rows(parts > 1);
   T* partial = scratch.take<T>(2 * parts * channels);
   const auto kernel = norm_backward_kernels().column_sums[sizeof(T) == 8];
   parallel_for(parts, grain_for(2 * cut * channels), [&](int64_t begin, int64_t end) {
@@ -160,7 +166,7 @@ void channel_sums(const Tensor& of_grad, const Tensor& grad, bool channels_insid
   for_float(grad.dtype(), [&]<class T>() {
     const int64_t samples = grad.sizes()[0], channels = grad.sizes()[1];
     std::vector<double> totals(static_cast<size_t>(channels));
-    if (channels_inside) {
+    if (sums_inside(channels_inside)) {
       pixel_sums<T>(grad.data<T>(), nullptr, grad.numel() / channels, channels, nullptr, totals.data(), nullptr);
     } else {
       const int64_t places = grad.numel() / (samples * channels);

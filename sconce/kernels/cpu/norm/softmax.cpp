@@ -1,4 +1,5 @@
 // Softmax and log-softmax on tensors: the driver along one dim, with the kernels of this machine.
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/norm/softmax_kernels.h"
 
 #include "sconce/base/error.h"
@@ -24,6 +25,8 @@ SoftmaxKernels::Rows log_softmax_16(bool float16) {
 namespace cpu {
 namespace {
 
+SCONCE_VARIANT(narrow_rows, "softmax.log.16_bits", "a log_softmax of float16 or bfloat16");
+
 template <class Kernels>
 const SoftmaxKernels& of(bool twice, const Kernels& f32, const Kernels& f64) {
   return twice ? f64 : f32;
@@ -47,7 +50,7 @@ void _softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
 }
 void _log_softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
   const Tensor* in[] = {&self};
-  if (is_reduced_float(self.dtype())) {
+  if (narrow_rows(is_reduced_float(self.dtype()))) {
     return along_dim({log_softmax_16(self.dtype() == DType::float16), log_softmax_kernels(false).columns},
                      DType::float32, in, dim, out);
   }

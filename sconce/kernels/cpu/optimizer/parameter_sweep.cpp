@@ -4,11 +4,16 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/visit_floats.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(laid_out, "optimizer.copies", "a list of another memory order than the parameter, copied");
+SCONCE_VARIANT(converted, "optimizer.convert", "float16 or bfloat16, through tiles of float32");
+SCONCE_VARIANT(long_tiles, "optimizer.convert.tiles", "more than 512 elements of float16 or bfloat16");
 
 constexpr int64_t kTile = 512;  // elements of 16-bit floats that are converted at a time
 
@@ -44,7 +49,8 @@ void lay_out(Task& task, std::initializer_list<TensorList> lists, unsigned writt
   size_t k = 0;
   for (const TensorList& list : lists) {
     const Tensor& t = list[task.index];
-    if (dense && (t.strides() == parameter.strides() || (t.is_contiguous() && parameter.is_contiguous()))) {
+    if (!laid_out(!dense ||
+                  !(t.strides() == parameter.strides() || (t.is_contiguous() && parameter.is_contiguous())))) {
       task.arrays[k++] = t.data();
       continue;
     }
@@ -59,6 +65,7 @@ void lay_out(Task& task, std::initializer_list<TensorList> lists, unsigned writt
 
 template <class T>
 void run_converted(const Task& task, size_t lists, unsigned written, int64_t begin, int64_t end, SweepBody body) {
+  long_tiles(end - begin > kTile);
   float tile[kMaxSweepLists][kTile];
   void* arrays[kMaxSweepLists];
   for (size_t k = 0; k < lists; ++k) arrays[k] = tile[k];
@@ -78,6 +85,7 @@ void run_converted(const Task& task, size_t lists, unsigned written, int64_t beg
 }
 
 void run(const Task& task, size_t lists, unsigned written, int64_t begin, int64_t end, SweepBody body) {
+  converted(is_reduced_float(task.dtype));
   if (task.dtype == DType::float16) return run_converted<Half>(task, lists, written, begin, end, body);
   if (task.dtype == DType::bfloat16) return run_converted<BFloat16>(task, lists, written, begin, end, body);
   void* arrays[kMaxSweepLists];

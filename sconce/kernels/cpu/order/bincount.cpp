@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/histogram_kernels.h"
 #include "sconce/kernels/any/argument_checks.h"
@@ -13,6 +14,11 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(by_blocks, "bincount.blocks", "counts without weights, by one thread or of fewer than 65,536 values");
+SCONCE_VARIANT(many_bins, "bincount.blocks.many_bins", "a value of 32,768 or more");
+SCONCE_VARIANT(several_parts, "bincount.parts",
+               "65,536 values or more, with weights or threads, fewer than 32,769 bins");
 
 // One more than the largest of the values, which must not be negative.
 int64_t check_values(const int64_t* x, int64_t n) {
@@ -40,7 +46,7 @@ std::optional<std::vector<int64_t>> count_blocks(const int64_t* x, int64_t n) {
   for (int64_t from = 0; from < n; from += kBlock) {
     const int64_t to = std::min(n, from + kBlock);
     const int64_t bins = check_values(x + from, to - from);
-    if (bins > kPart) return std::nullopt;
+    if (many_bins(bins > kPart)) return std::nullopt;
     if (2 * bins > static_cast<int64_t>(table.size())) table.resize(static_cast<size_t>(2 * bins));
     int64_t* pairs = table.data();
     int64_t i = from;
@@ -61,6 +67,7 @@ void add_up(const int64_t* x, const Weight* weights, int64_t n, Sum* sums, int64
   // Where weights are cut decides the order of their sums, so the number of threads has no say in it.
   const int64_t shares = weights ? kWeightParts : num_threads();
   const int64_t parts = bins > kPart ? 1 : std::clamp<int64_t>(n / kPart, 1, shares), part = (n + parts - 1) / parts;
+  several_parts(parts > 1);
   std::vector<std::vector<Sum>> partial(static_cast<size_t>(parts));
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
@@ -93,7 +100,8 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const int64_t n = self.numel();
   const Tensor x = contiguous_tensor(to_dtype(self, DType::int64));
   std::optional<std::vector<int64_t>> counts;
-  if (!weights.defined() && (num_threads() == 1 || n < 2 * kPart)) counts = count_blocks(x.data<int64_t>(), n);
+  if (by_blocks(!weights.defined() && (num_threads() == 1 || n < 2 * kPart)))
+    counts = count_blocks(x.data<int64_t>(), n);
   if (counts) {
     const auto found = static_cast<int64_t>(counts->size());
     Tensor out = empty_tensor({std::max(found, minlength)}, DType::int64);

@@ -9,6 +9,7 @@
 #include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/histogram_kernels.h"
 #include "sconce/kernels/any/fill.h"
@@ -77,6 +78,9 @@ struct Binner {
   }
 };
 
+SCONCE_VARIANT(several_parts, "histogram.parts", "65,536 points or more, with weights or threads");
+SCONCE_VARIANT(one_axis, "histogram.one_axis", "points of one number, without weights");
+
 // Adds the weights (1 where there are none) of all points to `total`, one number per bin.
 template <class T, class Bin>
 void count_points(const T* points, int64_t n, const std::vector<Bin>& axes, const T* weights,
@@ -85,13 +89,14 @@ void count_points(const T* points, int64_t n, const std::vector<Bin>& axes, cons
   // Where weights are cut decides the order of their sums, so the number of threads has no say in it.
   const int64_t shares = weights ? kWeightParts : num_threads();
   const int64_t parts = std::clamp<int64_t>(n / 32768, 1, shares), part = (n + parts - 1) / parts;
+  several_parts(parts > 1);
   std::vector<std::vector<double>> sums(static_cast<size_t>(parts));
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const int64_t from = p * part, to = std::min(n, (p + 1) * part);
       std::vector<double>& sum = sums[static_cast<size_t>(p)];
       sum.assign(total.size() + 1, 0);  // the first place is for points outside
-      if (width == 1 && !weights) {
+      if (one_axis(width == 1 && !weights)) {
         const Bin& axis = axes[0];
         for (int64_t i = from; i < to; ++i) sum[static_cast<size_t>(axis(points[i]) + 1)] += 1;
         continue;

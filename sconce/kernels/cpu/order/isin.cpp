@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/searching_kernels.h"
 #include "sconce/kernels/cpu/order/sort_keys.h"
@@ -12,6 +13,9 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(few, "isin.few", "16 test elements or fewer");
+SCONCE_VARIANT(bit_set, "isin.bits", "integers within 16,777,216 of each other");
 
 constexpr int64_t kFew = 16;                      // so few test elements are compared one by one
 constexpr uint64_t kMaxBits = uint64_t{1} << 24;  // of a bit set: 2 MB
@@ -44,7 +48,7 @@ class KeySetOf {
     const auto [low, high] = std::minmax_element(keys_.begin(), keys_.end());
     low_ = *low;
     span_ = static_cast<uint64_t>(*high) - low_;
-    if (span_ < kMaxBits && !K::floating) {
+    if (bit_set(span_ < kMaxBits && !K::floating)) {
       bits_.assign(static_cast<size_t>(span_ / 64 + 1), 0);
       for (const auto key : keys_) bits_[static_cast<size_t>((key - low_) / 64)] |= uint64_t{1} << ((key - low_) % 64);
     } else {
@@ -73,7 +77,7 @@ class KeySetOf {
 template <class T>
 void find_all(const Tensor& x, const Tensor& test, bool invert, bool* out) {
   const int64_t count = test.numel();
-  if (count <= kFew) {
+  if (few(count <= kFew)) {
     parallel_for(x.numel(), 8192, [&](int64_t begin, int64_t end) {
       find_few(x.data<T>() + begin, end - begin, test.data<T>(), count, invert, out + begin);
     });

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/reduction_kernels.h"
 #include "sconce/kernels/any/views/views.h"
@@ -22,6 +23,11 @@ bool is_nan(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
   return false;
 }
+SCONCE_VARIANT(by_counts, "order.select", "lines of more than 400 elements: selected by counting keys");
+SCONCE_VARIANT(by_counts_too, "kthvalue.select", "kthvalue of more than 16,384 elements");
+SCONCE_VARIANT(by_insertion, "mode.insertion", "a mode of 16 elements or fewer");
+SCONCE_VARIANT(by_comparisons, "mode.comparisons", "a mode of 17 to 256 elements");
+
 constexpr int64_t kFew = 400;        // lines up to here are partitioned for a median
 constexpr int64_t kShort = 16384;    // ... for kthvalue
 constexpr int64_t kShortMode = 256;  // lines up to here are sorted by comparisons
@@ -52,7 +58,7 @@ struct Line {
 
   // Index of the k-th smallest, from 0, where equal elements keep their order.
   int64_t smallest(int64_t k) {
-    if (n <= kFew) {
+    if (!by_counts(n > kFew)) {
       reset();
       std::nth_element(order, order + k, order + n, [](const Item& a, const Item& b) {
         return a.key < b.key || (a.key == b.key && a.index < b.index);
@@ -71,7 +77,7 @@ struct Line {
   // The same by quickselect with the median of three as pivot: of equal elements the one that PyTorch's kthvalue finds,
   // where the line is short.
   int64_t smallest_by_partition(int64_t k) {
-    if (n > kShort) return smallest(k);
+    if (by_counts_too(n > kShort)) return smallest(k);
     reset();
     const auto greater = [&](int64_t a, int64_t b) { return before(order[b], order[a]); };
     const auto exchange = [&](int64_t a, int64_t b) { std::swap(order[a], order[b]); };
@@ -126,12 +132,12 @@ struct Line {
     return best;
   }
   int64_t mode() {
-    if (n <= 16) {  // by insertion, NaN being neither less nor greater, as PyTorch has it
+    if (by_insertion(n <= 16)) {  // by insertion, NaN being neither less nor greater, as PyTorch has it
       reset();
       std::sort(order, order + n, [&](const Item& a, const Item& b) { return values[a.index] < values[b.index]; });
       return longest_run([&](int64_t i) { return at(i); });
     }
-    if (n <= kShortMode) {
+    if (by_comparisons(n <= kShortMode)) {
       reset();
       std::sort(order, order + n, [](const Item& a, const Item& b) { return a.key < b.key; });
       return longest_run([&](int64_t i) { return at(i); });

@@ -7,10 +7,19 @@
 
 #include "sconce/base/budget.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/order/sort_keys.h"
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(merged, "sort.merge", "lines of 224 elements or fewer");
+SCONCE_VARIANT(shared_radix, "sort.radix.threads", "lines of 65,536 elements or more, several threads");
+SCONCE_VARIANT(skipped_pass, "sort.radix.skip", "a byte that is equal in all keys");
+SCONCE_VARIANT(low_bits, "sort.wide.low_bits", "64-bit keys whose range needs more than 32 bits");
+SCONCE_VARIANT(long_run, "sort.wide.long_run", "more than 32 keys with equal high bits");
+SCONCE_VARIANT(from_keys, "sort.values.from_keys", "elements of up to 32 bits, all made of their keys again");
+SCONCE_VARIANT(wide_line, "sort.wide", "elements of 64 bits");
 
 constexpr int64_t kInsertion = 16;         // blocks sorted by insertion
 constexpr int64_t kMerge = 224;            // lines up to here are merged; radix costs 4 tables of 256 counts
@@ -62,7 +71,7 @@ uint64_t* radix_sort(uint64_t* a, uint64_t* b, int64_t n) {
   for (int pass = 0; pass < 4; ++pass) {
     Budget::poll_active();  // a pass over a long line takes a good part of a second
     const int shift = shift_of(pass);
-    if (count[pass][a[0] >> shift & 255] == n) continue;
+    if (skipped_pass(count[pass][a[0] >> shift & 255] == n)) continue;
     uint32_t total = 0;
     for (uint32_t& c : count[pass]) total += std::exchange(c, total);
     uint32_t* at = count[pass];
@@ -97,7 +106,7 @@ uint64_t* parallel_radix_sort(uint64_t* a, uint64_t* b, int64_t n) {
         total += std::exchange(count[static_cast<size_t>(p * kBuckets + bucket)], total);
       sorted = sorted || total - before == n;
     }
-    if (sorted) continue;
+    if (skipped_pass(sorted)) continue;
     parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         uint32_t* at = count.data() + p * kBuckets;
@@ -125,7 +134,7 @@ bool make_words(const T* line, int64_t n, bool descending, uint64_t* words) {
 
 // Sorts the words of a run, whose keys agree but for their lowest `bits` bits.
 void sort_run(uint64_t* words, int64_t n, const uint64_t* keys, int bits) {
-  if (n <= 2 * kInsertion) {
+  if (!long_run(n > 2 * kInsertion)) {
     for (int64_t i = 1; i < n; ++i) {
       const uint64_t w = words[i], key = keys[w & 0xffffffff];
       int64_t k = i;
@@ -161,7 +170,7 @@ const uint64_t* order_wide(const T* line, int64_t n, bool descending, Scratch& s
     words[i] = keys[i] >> bits << 32 | static_cast<uint64_t>(i);
   }
   words = sort_words(words, spare, n);
-  if (bits == 0) return words;
+  if (!low_bits(bits > 0)) return words;
   for (int64_t i = 0; i < n;) {
     int64_t end = i + 1;
     while (end < n && words[end] >> 32 == words[i] >> 32) ++end;
@@ -173,6 +182,7 @@ const uint64_t* order_wide(const T* line, int64_t n, bool descending, Scratch& s
 
 template <class T>
 const uint64_t* order(const T* line, int64_t n, bool descending, Scratch& scratch, bool* exact) {
+  wide_line(sizeof(T) == 8);
   if constexpr (sizeof(T) == 8) {
     *exact = false;
     return order_wide(line, n, descending, scratch);
@@ -191,8 +201,8 @@ void check_length(int64_t n) {
 }  // namespace
 
 uint64_t* sort_words(uint64_t* a, uint64_t* b, int64_t n) {
-  if (n <= kMerge) return merge_sort(a, b, n);
-  if (n >= kParallel && num_threads() > 1 && !in_parallel_region()) return parallel_radix_sort(a, b, n);
+  if (merged(n <= kMerge)) return merge_sort(a, b, n);
+  if (shared_radix(n >= kParallel && num_threads() > 1 && !in_parallel_region())) return parallel_radix_sort(a, b, n);
   return radix_sort(a, b, n);
 }
 
@@ -216,7 +226,7 @@ void sort_line(const void* line, DType dtype, int64_t n, bool descending, void* 
     }
     if (!values) return;
     T* y = static_cast<T*>(values);
-    if (sizeof(T) == 8 || !exact) {
+    if (!from_keys(sizeof(T) < 8 && exact)) {
       for (int64_t i = 0; i < n; ++i) y[i] = x[words[i] & 0xffffffff];
       return;
     }

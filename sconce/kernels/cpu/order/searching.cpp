@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/searching_kernels.h"
 #include "sconce/kernels/any/fill.h"
@@ -15,6 +16,10 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(together, "searchsorted.together", "8 searches in a sequence known to be sorted");
+SCONCE_VARIANT(worth_a_look, "searchsorted.look",
+               "values for an eighth of the sequence or more: whether it is sorted is found out");
 
 constexpr int kTogether = 8;  // searches that run side by side, so that their loads overlap
 
@@ -70,7 +75,7 @@ bool ascending(const T* sequence, const int64_t* order, int64_t n) {
 template <class T, bool right, bool sorter>
 void search_row(const T* sequence, const int64_t* order, int64_t n, bool sorted, const T* x, int64_t count,
                 int64_t* found) {
-  if (sorted && count == kTogether) return search<T, right, sorter>(sequence, order, n, x, found);
+  if (together(sorted && count == kTogether)) return search<T, right, sorter>(sequence, order, n, x, found);
   for (int64_t j = 0; j < count; ++j) found[j] = search_one<T, right, sorter>(sequence, order, n, x[j]);
 }
 
@@ -84,6 +89,7 @@ void search_all(const Tensor& sequence, const Tensor& values, bool right, const 
   // Looking whether a sequence is sorted pays when many values are looked up.
   const int64_t rows = values.numel() / per_row;
   std::vector<char> sorted(static_cast<size_t>(rows));
+  worth_a_look(per_row * 8 >= n);
   for (int64_t row = 0; row < rows && per_row * 8 >= n; ++row)
     sorted[static_cast<size_t>(row)] = ascending(sequence.data<T>() + row * n, order ? order + row * n : nullptr, n);
   parallel_for(values.numel(), 2048, [&](int64_t begin, int64_t end) {

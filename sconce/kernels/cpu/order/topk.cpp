@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/sorting_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -20,6 +21,9 @@ const ThresholdKernels& threshold_kernels() { return at_cpu_level(SCONCE_OF_EACH
 
 namespace cpu {
 namespace {
+
+SCONCE_VARIANT(by_heap, "topk.heap", "k of 64 k elements or more");
+SCONCE_VARIANT(by_key, "topk.by_key", "more than 16,384 elements, fewer than 64 k");
 
 constexpr int64_t kShort = 16384;  // lines up to here are partitioned as pairs
 
@@ -107,8 +111,8 @@ void top_by_key(const T* x, int64_t n, int64_t k, bool largest, T* values, int64
 
 template <class T, bool largest>
 void top(const T* x, int64_t n, int64_t k, bool sorted, T* values, int64_t* indices) {
-  if (k * 64 > n) {
-    if (n > kShort) return top_by_key(x, n, k, largest, values, indices);
+  if (!by_heap(k * 64 <= n)) {
+    if (by_key(n > kShort)) return top_by_key(x, n, k, largest, values, indices);
     return top_by_partition<T, largest>(x, n, k, sorted, values, indices);
   }
   top_by_heap<T, largest>(x, n, k, values, indices);

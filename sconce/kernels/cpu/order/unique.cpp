@@ -8,6 +8,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/sorting_kernels.h"
 #include "sconce/kernels/any/fill.h"
@@ -40,6 +41,9 @@ Tensor vector_of(const std::vector<T>& from, DType dtype) {
   return out;
 }
 
+SCONCE_VARIANT(by_table, "unique.table", "integers in a range of at most 8 n + 256 and 1,048,576");
+SCONCE_VARIANT(values_alone, "unique.sorted.values", "neither inverse nor counts wanted");
+
 // Integers in a narrow range are counted in a table. Returns false when the range is too wide.
 template <class T>
 bool unique_by_table(const T* x, int64_t n, const Tensor& inverse, bool counts, Tensor* values, Tensor* counted) {
@@ -49,7 +53,7 @@ bool unique_by_table(const T* x, int64_t n, const Tensor& inverse, bool counts, 
     high = std::max(high, x[i]);
   }
   const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  if (span >= static_cast<uint64_t>(std::min<int64_t>(kMaxCounts, 8 * n + 256))) return false;
+  if (!by_table(span < static_cast<uint64_t>(std::min<int64_t>(kMaxCounts, 8 * n + 256)))) return false;
   const auto place = [&](T v) { return static_cast<size_t>(static_cast<uint64_t>(v) - static_cast<uint64_t>(low)); };
   std::vector<int64_t> table(static_cast<size_t>(span) + 1);
   for (int64_t i = 0; i < n; ++i) ++table[place(x[i])];
@@ -77,7 +81,7 @@ void unique_by_order(const T* x, int64_t n, const Tensor& inverse, bool counts, 
   Scratch scratch;
   T* found = scratch.take<T>(n + 1);
   int64_t m = 0;
-  if (!inverse.defined() && !counts) {  // the order itself is not needed
+  if (values_alone(!inverse.defined() && !counts)) {  // the order itself is not needed
     T* sorted = scratch.take<T>(n);
     cpu::sort_line(x, values->dtype(), n, false, sorted, nullptr);
     for (int64_t i = 0; i < n; ++i) {

@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/pooling_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
@@ -27,6 +28,16 @@ const PoolKernels& pool_kernels(DType compute) {
 }  // namespace
 
 namespace {
+
+SCONCE_VARIANT(pixel_rows, "pool.pixels", "channels_last, 2 or 3 dims");
+SCONCE_VARIANT(mean_of_pixels, "pool.mean.pixels", "means of whole planes, channels_last, no conversion");
+SCONCE_VARIANT(mean_of_planes, "pool.mean.planes", "means of whole planes, contiguous");
+SCONCE_VARIANT(plain_planes, "pool.mean.planes.direct", "means of whole planes, no conversion");
+SCONCE_VARIANT(several_parts, "pool.mean.pixels.parts", "more than 128 channels");
+SCONCE_VARIANT(cached_rows, "pool.rows.cached", "rows that are converted, or split by the stride for a maximum");
+SCONCE_VARIANT(split_rows, "pool.rows.split", "windows of fixed size, contiguous");
+SCONCE_VARIANT(one_row, "pool.average.one_row", "windows that cover one row");
+SCONCE_VARIANT(repeated_sums, "pool.average.volumes.16_bits", "volumes of float16 or bfloat16, averaged adaptively");
 
 constexpr int64_t kSlack = 64;  // elements that a vector may reach past a row
 
@@ -128,7 +139,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   const bool narrow_means = whole_planes && is_reduced_float(self.dtype());
   const bool pixels = !out.is_contiguous() || (out.dim() == p.rank + 2 && out.is_contiguous(last) &&
                                                self.is_contiguous(last) && !self.is_contiguous() && !narrow_means);
-  const MemoryFormat format = pixels ? last : MemoryFormat::contiguous;
+  const MemoryFormat format = pixel_rows(pixels) ? last : MemoryFormat::contiguous;
   SCONCE_ASSERT(out.is_contiguous(format) && (!indices || indices->is_contiguous(format)));
   const Tensor x = contiguous_tensor(self, format);
   const Rows rows(x, out, pixels, p.rank);
@@ -138,9 +149,10 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   const int64_t in_row = width.in * rows.channels, out_row = width.out * rows.channels;
 
   const int64_t plane_size = p.in_plane();
-  if (whole_planes && pixels && rows.same()) {
+  if (mean_of_pixels(whole_planes && pixels && rows.same())) {
     constexpr int64_t together = 128;  // channels: as mean_pixels takes them
     const int64_t parts = (rows.channels + together - 1) / together;
+    several_parts(parts > 1);
     parallel_for(rows.images * parts, grain_for(2 * plane_size * together), [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         const int64_t image = i / parts, c = i % parts * together;
@@ -150,7 +162,8 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
     });
     return;
   }
-  if (whole_planes && !pixels) {
+  if (mean_of_planes(whole_planes && !pixels)) {
+    plain_planes(rows.same());
     parallel_for(rows.images, grain_for(2 * plane_size), [&](int64_t from, int64_t to) {
       if (rows.same()) return k.mean_planes(rows.out_at(from), rows.in_at(from * plane_size), to - from, plane_size);
       Scratch scratch;
@@ -169,7 +182,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   for (int64_t i = 0; i < width.out && !maximum && !averaging.divisor; ++i) {
     columns.divisors[static_cast<size_t>(i)] = or_one(averaging.count_padding ? width.padded(i) : width.inside(i));
   }
-  const bool phases = !pixels && !width.adaptive;  // rows go through split
+  const bool phases = split_rows(!pixels && !width.adaptive);  // rows go through split
   const int64_t row_span = longest_window(depth) * longest_window(height);
   const int64_t prepared = phases && maximum ? columns.pitch * width.stride : in_row + kSlack;
   const int64_t cost =
@@ -177,7 +190,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   const int64_t rows_per_image = depth.out * height.out;
   parallel_for(rows.images * rows_per_image, grain_for(cost), [&](int64_t from, int64_t to) {
     Scratch scratch;
-    const bool cached = !rows.same() || (phases && maximum);
+    const bool cached = cached_rows(!rows.same() || (phases && maximum));
     RowCache cache(scratch, cached ? static_cast<int64_t>(rows.compute_size) * prepared : 0,
                    cached ? longest_window(depth) : 1, cached ? longest_window(height) : 1);
     const void** pointers = scratch.take<const void*>(row_span);
@@ -250,7 +263,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
           k.max_pixels(pixel_row);
         }
       } else {  // down the columns first, then along the row: the same sums in both layouts
-        const void* summed = count == 1 ? pointers[0] : sums;
+        const void* summed = one_row(count == 1) ? pointers[0] : sums;
         if (count != 1) k.sum_rows(sums, pointers, count, in_row);
         if (phases) {
           k.split(split, columns.pitch, columns.pitch - kSlack, summed, width.in, width.stride, width.padding, false);
@@ -371,6 +384,7 @@ void _adaptive_avg_pool2d(const Tensor& self, IntList output_size, const Tensor&
 }
 void _adaptive_avg_pool3d(const Tensor& self, IntList output_size, const Tensor& out) {
   const Pool p = adaptive_pool(self, 3, output_size);
+  repeated_sums(is_reduced_float(self.dtype()));
   if (self.dtype() == DType::float16) return average_volumes<Half>(p, self, out);
   if (self.dtype() == DType::bfloat16) return average_volumes<BFloat16>(p, self, out);
   run_average(p, self, out, PoolTypes::floats, "adaptive_avg_pool3d_cpu");

@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/pooling_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -40,6 +41,10 @@ void check_same_dtype(const Tensor& grad_output, const Tensor& self) {
   SCONCE_CHECK(grad_output.dtype() == self.dtype(), "expected dtype {} for `grad_output` but got dtype {}",
                dtype_name(self.dtype()), dtype_name(grad_output.dtype()));
 }
+
+SCONCE_VARIANT(spread, "pool.average.backward.planes", "float32 or float64, one window for a whole contiguous plane");
+SCONCE_VARIANT(blended, "pool.average.backward.blend", "float32 or float64: the transpose of resizing");
+SCONCE_VARIANT(by_planes, "pool.max.backward.planes", "contiguous planes");
 
 template <class T>
 void clear(T* out, int64_t places, int64_t channels, int64_t c0, int64_t c1) {
@@ -95,8 +100,9 @@ void average_backward(const Pool& p, const Tensor& grad_output, const Tensor& gr
                       std::optional<int64_t> divisor) {
   if (grad_input.numel() == 0) return;
   const ImageBlocks images(grad_input, p.rank);
-  if (grad_output.dtype() == DType::float32 || grad_output.dtype() == DType::float64) {
-    if (p.out_plane() == 1 && p.axis[2].adaptive && !images.pixels) return spread_planes(grad_output, grad_input);
+  if (blended(grad_output.dtype() == DType::float32 || grad_output.dtype() == DType::float64)) {
+    if (spread(p.out_plane() == 1 && p.axis[2].adaptive && !images.pixels))
+      return spread_planes(grad_output, grad_input);
     // The whole divisor goes with the width.
     const std::optional<int64_t> none = divisor ? std::optional<int64_t>(1) : std::nullopt;
     const ResizeTaps taps[3] = {shares(p.axis[0], count_padding, none), shares(p.axis[1], count_padding, none),
@@ -166,7 +172,7 @@ void max_backward(int rank, const Tensor& grad_output, const Tensor& indices, co
       const int64_t* at = place + image * out_plane * channels;
       T* y = out + image * in_plane * channels;
       clear(y, in_plane, channels, c0, c1);
-      if (channels == 1) {
+      if (by_planes(channels == 1)) {
         for (int64_t i = 0; i < out_plane; ++i) y[at[i]] = add_elements(y[at[i]], g[i]);
         return;
       }

@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
@@ -47,11 +48,14 @@ void store(DType dtype, char* to, int64_t step, const Value* values, int64_t n) 
   });
 }
 
+SCONCE_VARIANT(one_run, "random.fill.dense", "a tensor without gaps");
+SCONCE_VARIANT(several_blocks, "random.fill.blocks", "more than 256 values in a run");
+
 // Calls visit(pointer, bytes between elements, count) for runs of elements, in memory order.
 void visit_runs(const Tensor& t, FunctionRef<void(char* at, int64_t step, int64_t count)> visit) {
   const auto item = static_cast<int64_t>(t.item_size());
   auto* data = t.data<char>();
-  if (t.is_dense()) return visit(data, item, t.numel());
+  if (one_run(t.is_dense())) return visit(data, item, t.numel());
 
   Dims sizes, steps;  // innermost first, dimensions of size 1 left out, neighbours joined where one continues the other
   for (const int64_t d : memory_order(t.sizes(), t.strides())) {
@@ -85,6 +89,7 @@ void fill(const Tensor& t, FunctionRef<void(Value*, int64_t)> source) {
   SCONCE_ASSERT(!is_complex(dtype));
   visit_runs(t, [&](char* at, int64_t step, int64_t count) {
     Value values[kBlock];
+    several_blocks(count > kBlock);
     for (int64_t done = 0; done < count; done += kBlock) {
       const int64_t n = std::min(kBlock, count - done);
       source(values, n);

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/random/box_muller.h"
 #include "sconce/kernels/cpu/random/random.h"
 #include "sconce/kernels/cpu/random/random_fill.h"
@@ -13,6 +14,9 @@
 
 namespace sconce::rng {
 namespace {
+
+SCONCE_VARIANT(in_blocks, "random.normal.blocks", "contiguous, 16 elements or more");
+SCONCE_VARIANT(drawn_tail, "random.normal.tail", "a number of elements that is no multiple of 16");
 
 constexpr int64_t kBlock = 16;  // PyTorch transforms 16 draws at a time: which draws make a pair depends on it
 
@@ -36,7 +40,7 @@ void fill_in_place(T* out, int64_t n, T mean, T std, Draws& draws) {
   for (int64_t i = 0; i < n; ++i) out[i] = draw(draws, T());
   int64_t done = 0;
   for (; done + kBlock <= n; done += kBlock) uniform_to_normal(out + done, mean, std);
-  if (done == n) return;
+  if (!drawn_tail(done != n)) return;
   T* tail = out + n - kBlock;
   for (int64_t i = 0; i < kBlock; ++i) tail[i] = draw(draws, T());
   uniform_to_normal(tail, mean, std);
@@ -53,7 +57,7 @@ void fill_rounded(T* out, int64_t n, float mean, float std, Draws& draws) {
   };
   int64_t done = 0;
   for (; done + kBlock <= n; done += kBlock) fill_block(out + done);
-  if (done != n) fill_block(out + n - kBlock);
+  if (drawn_tail(done != n)) fill_block(out + n - kBlock);
 }
 
 }  // namespace
@@ -68,7 +72,7 @@ void normal_(const Tensor& t, double mean, double std, const Generator& generato
 
   Draws draws(generator);
   const int64_t n = t.numel();
-  if (n < kBlock || !t.is_contiguous()) {
+  if (!in_blocks(n >= kBlock && t.is_contiguous())) {
     return fill_reals(t, [&](double* out, int64_t count) {
       for (int64_t i = 0; i < count; ++i) out[i] = std::fma(draws.normal(), std, mean);
     });

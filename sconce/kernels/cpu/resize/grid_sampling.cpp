@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/visit_floats.h"
@@ -371,6 +372,9 @@ void bilinear_backward(const Tensor& grad_output, const Tensor& input, const Ten
   });
 }
 
+SCONCE_VARIANT(vector_samples, "grid_sample.vectors", "2-d bilinear float32, two columns or more");
+SCONCE_VARIANT(block_gradients, "grid_sample.backward.blocks", "2-d bilinear float32 or float64");
+
 bool is_fast(const Tensor& input, const GridSampling& how) {
   return input.dim() == 4 && input.dtype() == DType::float32 && how.mode == GridSampling::Mode::bilinear &&
          how.vector_rules && input.size(3) >= 2 && input.size(2) * input.size(3) < INT32_MAX;
@@ -427,7 +431,7 @@ void sample_grid(const Tensor& input, const Tensor& grid, const GridSampling& ho
   visit_floats(input.dtype(), input.dim() == 4 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu",
                [&]<class T>() {
                  if (out.numel() == 0) return;
-                 if (is_fast(x, how)) return sample_fast(x, places, how, out);
+                 if (vector_samples(is_fast(x, how))) return sample_fast(x, places, how, out);
                  sample<T>(x, places, how, out);
                });
 }
@@ -441,7 +445,7 @@ void sample_grid_backward(const Tensor& grad_output, const Tensor& input, const 
                  if (grad_input.defined())
                    std::memset(grad_input.data(), 0, static_cast<size_t>(grad_input.numel()) * sizeof(T));
                  if constexpr (std::is_floating_point_v<T>) {
-                   if (input.dim() == 4 && how.mode == GridSampling::Mode::bilinear) {
+                   if (block_gradients(input.dim() == 4 && how.mode == GridSampling::Mode::bilinear)) {
                      return bilinear_backward<T>(go, x, places, how, grad_input, grad_grid);
                    }
                  }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/row_cache.h"
@@ -14,6 +15,16 @@
 namespace sconce {
 
 const ResizeKernels& resize_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(resize_kernels)); }
+
+SCONCE_VARIANT(along_first, "resize.blend.columns_first",
+               "more rows in the result than in the source, or antialiasing");
+SCONCE_VARIANT(whole_pixels, "resize.blend.pixels", "channels_last, with a vector of channels or more");
+SCONCE_VARIANT(padded_rows, "resize.blend.padded", "rows shorter than two vectors");
+SCONCE_VARIANT(converted_rows, "resize.blend.convert", "float16 or bfloat16");
+SCONCE_VARIANT(near_taps, "resize.blend.near", "all taps of a vector of results within two vectors of the source");
+SCONCE_VARIANT(row_blend, "resize.blend.rows",
+               "a row of the result that needs more than one row of the source as it is");
+SCONCE_VARIANT(empty_row, "resize.blend.none", "a row of the result without a share");
 
 ResizeColumnArrays::ResizeColumnArrays(const ResizeTaps& taps, int64_t channels, bool flat, bool in_float,
                                        int64_t width) {
@@ -56,6 +67,7 @@ ResizeColumnArrays::ResizeColumnArrays(const ResizeTaps& taps, int64_t channels,
       first = std::max<int64_t>(0, std::min<int64_t>(low, width - v * lanes));
       if (high < first + v * lanes) count = v;
     }
+    near_taps(count > 0);
     base.push_back(static_cast<int32_t>(first));
     vectors.push_back(static_cast<uint8_t>(count));
     for (int64_t j = 0; j < taps.count && count > 0; ++j) {
@@ -93,17 +105,18 @@ void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const 
   const Shape m(x_tensor, result, rank);
   const DType dtype = result.dtype();
   const DType compute = dtype == DType::float64 ? DType::float64 : DType::float32;
-  columns_first = columns_first || m.out[0] * m.out[1] > m.in[0] * m.in[1];
+  columns_first = along_first(columns_first || m.out[0] * m.out[1] > m.in[0] * m.in[1]);
   const bool same = dtype == compute, in_float = compute == DType::float32;
   const ResizeKernels& table = resize_kernels();
   const ResizeKernels::Of& k = table.of[in_float ? 0 : 1];
   const auto item = static_cast<int64_t>(result.item_size()), wide = static_cast<int64_t>(sconce::item_size(compute));
   const int64_t in_row = m.in[2] * m.channels, out_row = m.out[2] * m.channels;
-  const bool by_pixels = m.pixels && m.channels >= (in_float ? table.lanes : 2);
+  const bool by_pixels = whole_pixels(m.pixels && m.channels >= (in_float ? table.lanes : 2));
+  converted_rows(!same);
   const int64_t readable =
       std::max<int64_t>(in_row, 2 * table.lanes);  // elements of a row, those behind its end included
   const ResizeColumnArrays columns(taps[2], m.channels, !by_pixels, in_float, readable);
-  const bool padded = readable != in_row && !by_pixels;
+  const bool padded = padded_rows(readable != in_row && !by_pixels);
   const auto widen = conversion(tile_kernels(), dtype, compute);
   const auto narrow = conversion(tile_kernels(), compute, dtype);
   const char* x = x_tensor.data<char>();
@@ -160,7 +173,8 @@ void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const 
             }
           }
           char* target = same ? y + r * out_row * item : narrowed;
-          if (std::all_of(weights, weights + count, [](double w) { return w == 0; })) {  // nothing comes here
+          if (empty_row(
+                  std::all_of(weights, weights + count, [](double w) { return w == 0; }))) {  // nothing comes here
             std::memset(y + r * out_row * item, 0, static_cast<size_t>(out_row * item));
             continue;
           }
@@ -168,7 +182,7 @@ void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const 
             k.blend_rows(target, rows, weights, count, out_row);
           } else {
             const void* row = rows[0];
-            if (count > 1 || weights[0] != 1) {
+            if (row_blend(count > 1 || weights[0] != 1)) {
               k.blend_rows(blended, rows, weights, count, in_row);
               row = blended;
             } else if (padded && same) {

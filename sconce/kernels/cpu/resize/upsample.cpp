@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/resizing_kernels.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/resize/resize_blend.h"
@@ -14,6 +15,15 @@
 namespace sconce {
 
 namespace {
+
+SCONCE_VARIANT(special_nearest, "resize.nearest.special",
+               "2-d results of 128 rows and columns together, or channels_last: places in float");
+SCONCE_VARIANT(in_doubles, "resize.taps.double", "places and weights in float64");
+SCONCE_VARIANT(whole_pixels, "resize.nearest.pixels", "channels_last, pixels of 64 bytes or more");
+SCONCE_VARIANT(padded_rows, "resize.nearest.padded", "rows shorter than two vectors");
+SCONCE_VARIANT(repeated_rows, "resize.nearest.repeated", "a row that shows the source row of the one before");
+SCONCE_VARIANT(byte_images, "resize.bytes", "uint8 that is not resized to its nearest neighbours");
+SCONCE_VARIANT(doubled, "resize.nearest.steps", "the same or twice the size");
 
 // Input and output of one layout, and the taps of each dimension.
 struct Images {
@@ -35,7 +45,7 @@ struct Images {
     const bool antialias = is_antialias(mode);
     // PyTorch finds nearest neighbours with one kernel for channels_last and small images, in float, or a general one.
     const bool small = rank == 2 && result.size(2) + result.size(3) <= 128;
-    const bool special = nearest && (small || (pixels && (rank == 2 || channels > 3)));
+    const bool special = nearest && special_nearest(small || (pixels && (rank == 2 || channels > 3)));
     const bool in_double = !special && (self.dtype() == DType::float64 || (!nearest && self.dtype() == DType::uint8));
     for (int i = 0; i < rank; ++i) {
       const int d = 3 - rank + i;
@@ -43,12 +53,12 @@ struct Images {
       out[d] = result.size(2 + i);
       SCONCE_CHECK(in[d] * channels <= INT32_MAX && out[d] * channels <= INT32_MAX,
                    "resizing of rows with 2^31 or more elements is not supported, got {}", self.sizes());
-      taps[d] = in_double ? resize_taps<double>(mode, in[d], out[d], align_corners, scales[i])
-                          : resize_taps<float>(mode, in[d], out[d], align_corners, scales[i]);
+      taps[d] = in_doubles(in_double) ? resize_taps<double>(mode, in[d], out[d], align_corners, scales[i])
+                                      : resize_taps<float>(mode, in[d], out[d], align_corners, scales[i]);
       const bool separate = antialias || (self.dtype() == DType::uint8 && !nearest);  // one dimension after the other
       if (separate && in[d] == out[d]) taps[d] = identity_taps(in[d]);
       if (mode != ResizeMode::nearest || !special) continue;
-      if (const auto steps = whole_steps(in[d], out[d])) taps[d] = *steps;
+      if (const auto steps = whole_steps(in[d], out[d]); doubled(steps.has_value())) taps[d] = *steps;
     }
   }
   int64_t rows() const { return images * out[0] * out[1]; }
@@ -60,7 +70,7 @@ void pick_nearest(const Images& m, const Tensor& result) {
   const ResizeKernels& k = resize_kernels();
   const auto item = static_cast<int64_t>(result.item_size());
   const int64_t in_row = m.in_row(), out_row = m.out_row();
-  const bool whole = m.pixels && m.channels * item >= 64;  // a pixel is worth a memcpy
+  const bool whole = whole_pixels(m.pixels && m.channels * item >= 64);  // a pixel is worth a memcpy
   const ResizeColumnArrays columns(m.taps[2], m.channels, !whole, item == 4, in_row);
   const auto pick = k.pick[item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3];
   const char* x = m.x.data<char>();
@@ -75,7 +85,7 @@ void pick_nearest(const Images& m, const Tensor& result) {
       const int64_t source = (image * m.in[0] + m.taps[0].index[static_cast<size_t>(d)]) * m.in[1] +
                              m.taps[1].index[static_cast<size_t>(h)];
       char* target = y + r * out_row * item;
-      if (source == before) {  // rows repeat where the image grows
+      if (repeated_rows(source == before)) {  // rows repeat where the image grows
         std::memcpy(target, target - out_row * item, static_cast<size_t>(out_row * item));
         continue;
       }
@@ -89,7 +99,7 @@ void pick_nearest(const Images& m, const Tensor& result) {
         }
         continue;
       }
-      if (padded) {
+      if (padded_rows(padded)) {
         std::memcpy(copy, row, static_cast<size_t>(in_row * item));
         row = copy;
       }
@@ -171,7 +181,7 @@ void run(const Tensor& self, const Tensor& out, int rank, ResizeMode mode, bool 
   if (out.numel() == 0) return;
   const Images m(self, out, rank, mode, align_corners, scales.begin());
   if (nearest) return pick_nearest(m, out);
-  if (bytes) return blend_bytes(m, out);
+  if (byte_images(bytes)) return blend_bytes(m, out);
   blend_images(m.x, out, rank, m.taps, antialias);
 }
 

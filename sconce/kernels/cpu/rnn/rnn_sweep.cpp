@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
@@ -20,6 +21,13 @@ namespace sconce {
 const RnnKernels& rnn_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(rnn_kernels)); }
 
 namespace {
+
+SCONCE_VARIANT(packed_steps, "rnn.packed", "weights packed for more than 8 rows of a step");
+SCONCE_VARIANT(chunked, "rnn.chunks", "several threads, each with a share of the hidden units");
+SCONCE_VARIANT(two_segments, "rnn.two_segments",
+               "packed sequences of different lengths, backwards: rows that begin at a step");
+SCONCE_VARIANT(packed_back, "rnn.backward.packed",
+               "weights packed for the gradients of more than 8 rows and several steps");
 
 constexpr int64_t kFewRows = 8;                // so few are multiplied with weights where they lie
 constexpr int64_t kWorkPerThread = 64 * 1024;  // multiplications of one step
@@ -52,7 +60,7 @@ struct Steps {
     const auto before = static_cast<size_t>(order[static_cast<size_t>(n - 1)]);
     const int64_t known = std::min(rows, batch[before]);
     out[0] = {0, known, first[before]};
-    if (known == rows) return 1;
+    if (!two_segments(known != rows)) return 1;
     out[1] = {known, rows, -1};
     return 2;
   }
@@ -86,7 +94,7 @@ struct Forward {
     epilogue.bias = bias;
     const T* a = s.from < 0 ? row_of<T>(layer.hx, s.begin) : row_of<T>(out, s.from + s.begin);
     const int64_t rows = s.end - s.begin;
-    if (part.packed && rows > kFewRows) {
+    if (packed_steps(part.packed && rows > kFewRows)) {
       gemm_packed(dtype, rows, part.width, state, {a, state, 1}, part.packed, {c, pitch, 1}, epilogue);
     } else {
       gemm(dtype, rows, part.width, state, {a, state, 1}, {row_of<T>(layer.w_hh, part.column), 1, state}, {c, pitch, 1},
@@ -114,7 +122,7 @@ struct Forward {
 
     const int64_t work = most * pitch * state;
     const int64_t chunks = std::clamp<int64_t>(std::min<int64_t>(work / kWorkPerThread, hidden / 16), 1, num_threads());
-    const int64_t parts_per_chunk = chunks == 1 ? (gru ? 2 : 1) : count;
+    const int64_t parts_per_chunk = chunked(chunks > 1) ? count : gru ? 2 : 1;
     std::vector<Part> parts;
     for (int64_t c = 0; c < chunks; ++c) {
       const int64_t begin = bounds(c, chunks), end = bounds(c + 1, chunks);
@@ -262,7 +270,7 @@ RnnGradients backward(const RnnLayer& layer, const Tensor& grad_out, const Tenso
   Scratch scratch;
   T *total = scratch.take<T>(most * state), *inner = projects ? scratch.take<T>(most * hidden) : total;
   void* packed = nullptr;
-  if (most > kFewRows && steps.order.size() > 1) {
+  if (packed_back(most > kFewRows && steps.order.size() > 1)) {
     packed = scratch.take_bytes(packed_b_bytes(dtype, pitch, state));
     pack_b(dtype, pitch, state, {layer.w_hh.data<T>(), state, 1}, packed);
   }

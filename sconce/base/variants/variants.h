@@ -7,17 +7,17 @@
 //   if (winograd(kernel == 3 && stride == 1 && channels % 16 == 0)) { ...
 //
 // The variable is called where the choice is made: it returns its argument and notes which of the two it was. A choice
-// among several is a variant for each of them: `if (blocked(way == Way::blocked))`. python.variants fails if a variant
-// is not reached on both sides, or is taken by calls of one shape only, and compares those calls with a plain reference;
+// among several is a variant for each of them: `by_block(way == Way::block)`. The test python.variants fails if one is
+// not reached on both sides, or taken by calls of one shape alone, and compares those calls with a plain reference;
 // docs/variants.md tells how to add the samples that it needs.
 //
-// Declarations stand at namespace scope in a source, not in a header or a template (their records are in a section of
-// their own), nor below kernels/cpu/simd, which is compiled once per CPU level: the callers of these loops declare what
-// they choose. The condition is a text for people, which only the source has. A fourth text says what a machine needs
-// to reach the variant: "level 2", "level 4", "neon", "onednn" (python/tests/variants/needs.py).
+// Declarations stand at namespace scope in a source: not in a header or a template, for the records are in a section
+// of their own, nor below kernels/cpu/simd, which is compiled once per CPU level (who calls those loops declares what
+// it chooses). The condition is a text for people, which only the source has. A fourth text says what a machine needs
+// to reach the variant, such as "level 4" or "neon" (python/tests/variants/needs.py).
 //
-// Cost: until a test asks, a load and a branch that is never taken; nothing is written. Small libraries, WebAssembly and
-// targets without ELF have none of it.
+// Cost: until a test asks, a load and a branch that is never taken; nothing is written. Small libraries, WebAssembly
+// and targets without ELF have none of it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "sconce/base/variants.h"
+#include "sconce/base/variants/variants.h"
 
 #ifdef SCONCE_NOTES_VARIANTS
 // The ends of the section, which the linker defines where an object has one.
