@@ -53,7 +53,7 @@ TEST(Convolution, WinogradAgreesWithSums) {
   }
 }
 
-// Planar results of Winograd's algorithm are cut into rows, which padding finds: of a transposed convolution's plain form.
+// Winograd's algorithm cuts planar results into rows. For transposed convolutions the rows are those of the plain form.
 TEST(Convolution, TransposedWinogradIsCutIntoRows) {
   manual_seed(3);
   const Tensor x = rand({1, 16, 48, 46}, DType::float64), w = sub(rand({16, 32, 3, 3}, DType::float64), 0.5);

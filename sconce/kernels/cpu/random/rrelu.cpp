@@ -12,8 +12,8 @@
 namespace sconce::cpu {
 namespace {
 
-// self * slopes, in row-major order. Slopes are drawn in float64 between bounds that are rounded to `wide`, in which the
-// product is computed.
+// self * slopes, in row-major order. Slopes are drawn in float64 between bounds that are rounded to `wide`. The
+// product is computed in `wide` as well.
 Tensor draw_and_multiply(const Tensor& self, const Tensor& noise, double lower, double upper,
                          const Generator& generator) {
   if (self.is_meta()) return empty_tensor(self.sizes(), self.dtype(), self.device());
