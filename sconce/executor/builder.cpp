@@ -27,6 +27,7 @@
 #include "sconce/executor/write_back.h"
 #include "sconce/kernels/cpu/gemm/packed_weights.h"
 #include "sconce/loops/fuse.h"
+#include "sconce/tensor/memory/poison.h"
 #include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {
@@ -764,6 +765,12 @@ class Builder {
                                          overwritten_blocks(in_arena, first_write, last_use), together_offsets);
     plan_.arena_bytes_ = std::min(bytes, together);
     if (together < bytes) plan_.arena_offsets_ = std::move(together_offsets);
+    for (BlockId b = 0; poisons() && b < blocks; ++b) {
+      if (!in_arena[b]) continue;
+      const size_t used_bytes = bytes_of(tape_.twin(tape_.blocks[b].first));
+      const size_t end = static_cast<size_t>(plan_.arena_offsets_[b]) + to_lines(std::max<size_t>(used_bytes, 1));
+      plan_.arena_gaps_.push_back({end, kGap, used_bytes});
+    }
 
     // Tensors: who makes them, who takes them away.
     std::vector<bool> there(tape_.values.size()), standing(tape_.values.size());
@@ -853,12 +860,26 @@ class Builder {
       uint32_t& last = lifetimes[number[roots[b]]].last;
       last = std::max(last, last_use[b]);
     }
-    const size_t bytes = lay_out(lifetimes);
+    const size_t bytes = poisons() ? lay_out_apart(lifetimes) : lay_out(lifetimes);
     offsets.assign(in_arena.size(), -1);
     for (BlockId b = 0; b < in_arena.size(); ++b) {
       if (in_arena[b]) offsets[b] = lifetimes[number[roots[b]]].offset;
     }
     return bytes;
+  }
+
+  bool poisons() const { return memory_poison() && !plan_.is_on_device(); }
+
+  // Of poisoned memory: no two buffers share memory, whenever they live, and a gap is behind each.
+  static constexpr size_t kGap = 128;
+  static size_t to_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+  static size_t lay_out_apart(std::span<Lifetime> buffers) {
+    size_t total = 0;
+    for (Lifetime& b : buffers) {
+      b.offset = static_cast<int64_t>(total);
+      total += to_lines(b.bytes) + kGap;
+    }
+    return total;
   }
 
   static size_t bytes_of(const Tensor& twin) {

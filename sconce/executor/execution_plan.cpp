@@ -16,6 +16,7 @@
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/memory/mapped_files.h"
+#include "sconce/tensor/memory/poison.h"
 #include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {
@@ -162,6 +163,7 @@ void Plan::give_back(std::unique_ptr<Frame> frame) const {
   // sizes needs the memory of one. Making a frame takes some microseconds, and a call that uses so much memory
   // milliseconds.
   constexpr size_t kLargestKept = size_t{4} << 20;
+  if (memory_poison()) return;  // the next call has fresh memory
   if (is_on_device())
     take_arena_away(*frame);
   else if (arena_bytes_ > kLargestKept)
@@ -379,6 +381,9 @@ Value Plan::run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const 
     copy_tensor(f.tensors[back.outside], f.tensors[back.inside]);
     f.tensors[back.outside].bump_version();
   }
+  for (const ArenaGap& gap : arena_gaps_)
+    memory_poison()->check(static_cast<char*>(f.arena->data) + gap.offset, gap.bytes, gap.block_bytes,
+                           "a block of a plan's arena");
   Value made = result(f, tape_.output);
   for (const ValueId v : tape_.inputs) f.tensors[v] = {};
   for (const ValueId v : leaving_) f.tensors[v] = {};

@@ -77,6 +77,11 @@ struct Scheduled {
 // process; off when it starts.
 void set_step_timing(bool on);
 
+// Bytes behind a block of an arena that no step may write to.
+struct ArenaGap {
+  size_t offset, bytes, block_bytes;
+};
+
 class PlanGraph;  // of device/plan_graph.h
 
 class Plan {
@@ -168,6 +173,7 @@ class Plan {
   std::vector<ValueId> standing_;       // values with a tensor from the beginning: of constants, of the arena
   std::vector<ValueId> leaving_;        // values with a tensor that the result has
   size_t arena_bytes_ = 0;
+  std::vector<ArenaGap> arena_gaps_;  // of poisoned memory (poison.h)
   size_t given_back_ = 0;
   mutable std::atomic<bool> is_ready_{true};
   std::unique_ptr<PlanGraph> graph_;  // of a device's plan

@@ -12,14 +12,21 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <dlfcn.h>
+#endif
 
 #include "sconce/base/error.h"
 #include "sconce/base/thread_exit.h"
 #include "sconce/tensor/memory/allocator_stats.h"
 #include "sconce/tensor/memory/large_blocks.h"
 #include "sconce/tensor/memory/memory_source.h"
+#include "sconce/tensor/memory/poison.h"
 
 namespace sconce {
+
+constinit const MemoryPoison* detail::memory_poison = nullptr;  // set once, before main
+
 namespace {
 
 // Size classes: 0..15 hold 64 * (c + 1) bytes; from 16 on, four steps per power of two, starting at 1 KiB; 16 steps
@@ -85,6 +92,14 @@ constinit std::atomic<const MemorySource*> memory_source{nullptr};
 constinit std::atomic<bool> exact_blocks{false};  // of the source
 std::mutex source_mutex;
 
+#ifdef __linux__
+// Before the first block is taken: other constructors of the process may take one.
+[[gnu::constructor(101)]] void find_poison() noexcept {
+  detail::memory_poison = static_cast<const MemoryPoison*>(dlsym(RTLD_DEFAULT, "sconce_memory_poison"));
+  if (memory_poison()) exact_blocks.store(true, std::memory_order_relaxed);
+}
+#endif
+
 void* system_allocate(size_t bytes) {
   if (!has_blocks.load(std::memory_order_acquire)) [[unlikely]] {
     std::lock_guard lock(source_mutex);
@@ -96,7 +111,7 @@ void* system_allocate(size_t bytes) {
     count_held(bytes);
     return p;
   }
-  if (kHasHugePages && bytes >= kHugePage) {
+  if (kHasHugePages && bytes >= kHugePage && !memory_poison()) {
     // Fresh large blocks are touched at once: with huge pages that costs 1.5x instead of 6x of the arithmetic.
     void* p = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
     if (!p) out_of_memory(bytes);
@@ -323,7 +338,7 @@ bool set_memory_source(const MemorySource& source) {
   if (has_blocks.load(std::memory_order_acquire)) return false;
   // Never freed: the last tensor may be freed by a static destructor.
   memory_source.store(new MemorySource(source), std::memory_order_release);
-  exact_blocks.store(source.exact, std::memory_order_relaxed);
+  if (source.exact) exact_blocks.store(true, std::memory_order_relaxed);
   return true;
 }
 
