@@ -157,6 +157,7 @@ def resize_matrix(size, out, mode, align_corners, scale=None, antialias=False):
         centre = (np.arange(out) + 0.5) * step - 0.5
     matrix = np.zeros((out, size))
     if antialias:
+        centre = (np.arange(out) + 0.5) * step - 0.5  # with aligned corners, too, as in PyTorch
         def cubic(t, a=-0.5):
             t = np.abs(t)
             return np.where(t < 1, ((a + 2) * t - (a + 3)) * t * t + 1, np.where(t < 2, (((t - 5) * t + 8) * t - 4) * a, 0))

@@ -530,6 +530,11 @@ def conv(x, weight, stride, padding, dilation, groups):
         conv_weight(conj(x), g, kernel, stride, padding, dilation, groups) if weight.needs else None))
 
 
+def first_places(a, size):
+    """Without what a convolution gives beyond `size`: places that only output padding reaches."""
+    return a if a.shape[2:] == tuple(size) else getitem(a, (slice(None), slice(None), *(slice(0, n) for n in size)))
+
+
 def conv_input(g, weight, size, stride, padding, dilation, groups):
     kernel, out = weight.shape[2:], g.shape[2:]
     o, c = weight.shape[:2]
@@ -545,7 +550,7 @@ def conv_input(g, weight, size, stride, padding, dilation, groups):
         padded[(slice(None), slice(None), *places)] += part.reshape(g.shape[0], c * groups, *out)
     value = padded[(slice(None), slice(None), *(slice(p, p + n) for p, n in zip(padding, size)))]
     return make(value, (g, weight), lambda h: (
-        conv(h, conj(weight), stride, padding, dilation, groups) if g.needs else None,
+        first_places(conv(h, conj(weight), stride, padding, dilation, groups), out) if g.needs else None,
         conv_weight(h, conj(g), kernel, stride, padding, dilation, groups) if weight.needs else None))
 
 

@@ -436,5 +436,14 @@ TEST(Views, unsafe_split_gives_tensors_of_their_own) {
   EXPECT_EQ(summed(a, parts[0]), "tensor([2., 2., 0., 0.])");
 }
 
+TEST(Views, parts_of_unsafe_splits_count_their_own_writes) {
+  const Tensor a = count_leaf(4), x = a * 0;
+  const std::vector<Tensor> parts = unsafe_chunk(x, 2);
+  sigmoid_(parts[0]);  // its gradient reads the result
+  sigmoid_(parts[1]);
+  EXPECT_EQ(x.version(), 0u);
+  EXPECT_EQ(summed(a, parts[0] * parts[1]), "tensor([0., 0., 0., 0.])");
+}
+
 }  // namespace
 }  // namespace sconce::autograd

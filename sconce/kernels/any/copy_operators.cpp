@@ -138,7 +138,7 @@ Tensor to_prim_dtype(const Tensor& self, std::optional<int64_t> dtype, bool, boo
   return to(self, dtype ? std::optional(dtype_from_number(*dtype)) : std::nullopt, {}, copy, {});
 }
 
-Tensor _unsafe_view(const Tensor& self, IntList size) { return shallow_copy(view(self, size)); }
+Tensor _unsafe_view(const Tensor& self, IntList size) { return data(view(self, size)); }
 
 Tensor data(const Tensor& self) {
   Tensor out = shallow_copy(self);

@@ -187,9 +187,10 @@ Tensors unbind_int(const Tensor& self, int64_t dim) {
 
 namespace {
 
-// Without the base: autograd takes them for tensors of their own.
+// Without the base, each with a count of writes of its own: autograd takes them for tensors of their own, which may be
+// written in turn.
 Tensors unrelated(Tensors views) {
-  for (Tensor& view : views) view = shallow_copy(view);
+  for (Tensor& view : views) view = data(view);
   return views;
 }
 

@@ -1,0 +1,126 @@
+"""Draws calls by family, seed and index, runs and compares them, shrinks those that differ."""
+
+import importlib
+import random
+import time
+import traceback
+
+import numpy as np
+
+from real_sizes import families
+from real_sizes.calls import EPS, Draws
+from real_sizes.compare import differences
+from real_sizes.engines import Module, Plain, Pulls
+
+
+class Setting:
+    """How a call runs: its mode, threads, whether twice. The level of vector instructions is the process's."""
+
+    def __init__(self, mode, threads, twice):
+        self.mode, self.threads, self.twice = mode, threads, twice
+
+    def __repr__(self):
+        return f"{self.mode} {self.threads}" + (" twice" if self.twice else "")
+
+    @staticmethod
+    def read(words):
+        return Setting(words[0], int(words[1]), len(words) > 2)
+
+
+class Runner:
+    def __init__(self, modes, threads, against="reference", device="cpu", subject="sconce"):
+        self.modes, self.threads, self.device = modes, threads, device
+        self.subject = Module(importlib.import_module(subject), device)
+        self.reference = Plain()
+        if against == "torch":
+            torch = importlib.import_module("torch")
+            torch.set_num_threads(1)
+            self.reference = Module(torch, wide=True)
+
+    def setting(self, call, key):
+        """Follows from the key. One in four of the calls that have second derivatives takes them."""
+        r = random.Random(key + ":setting")
+        mode = r.choice([m for m in self.modes if m in call.modes] or ["eager"])
+        return Setting(mode, r.choice(self.threads), not call.once and r.random() < 0.25)
+
+    def make(self, key, choices=None):
+        d = Draws(key, choices)
+        call = families.draw(key.split(":")[0], d)
+        call.seed = d.seed
+        return call, d
+
+    def differ(self, key, call, setting, reference=None):
+        """What is wrong with a call: texts."""
+        engine = reference or self.reference
+        pulls = Pulls(call, Draws(key + ":pulls")) if call.grads and any(g.grad for g in call.inputs) else None
+        self.subject.T.set_num_threads(setting.threads)
+        got = self.subject.run(call, pulls, setting.mode, setting.twice)
+        expected = engine.run(call, pulls, "eager", setting.twice)
+
+        def moved():
+            results = []
+            for seed in (1, 2):
+                r = np.random.RandomState(seed)
+
+                def scaled(given):
+                    return given.values * (1 + EPS[given.dtype] * (2 * r.randint(0, 2, given.values.shape) - 1))
+                results.append(engine.run(call, pulls, "eager", setting.twice, scaled))
+            return results
+        found = [f.text for f in differences(call, key.split(":")[0], got, expected, moved)]
+        others = [n for n in self.threads if n != setting.threads]
+        if others and self.device == "cpu" and self.subject.name == "sconce" and random.Random(key + ":again").random() < 0.2:
+            other = random.Random(key + ":other").choice(others)
+            self.subject.T.set_num_threads(other)
+            again = dict(self.subject.run(call, pulls, setting.mode, setting.twice).parts)
+            for name, value in got.parts:
+                if value is not None and again.get(name) is not None and value.tobytes() != again[name].tobytes():
+                    found.append(f"{name}: other bits with {other} threads than with {setting.threads}")
+        return found
+
+    def run(self, key, choices=None, setting=None):
+        """The record of a call."""
+        record = {"key": key, "mode": "", "dtype": "", "refused": False, "found": []}
+        begin = time.monotonic()
+        call = None
+        try:
+            call, d = self.make(key, choices)
+            setting = setting or self.setting(call, key)
+            record.update(mode=setting.mode, dtype=next((g.dtype for g in call.inputs if g.floats), "integers"), choices=d.taken)
+            record["found"] = self.differ(key, call, setting)
+        except NotImplementedError as error:
+            record.update(refused=True, reason=str(error).split("\n")[0][:200])
+        except Exception as error:
+            record.update(found=[f"{type(error).__name__}: {error}".split("\n")[0][:300]], trace=traceback.format_exc())
+        record["seconds"] = time.monotonic() - begin
+        if record["found"]:
+            record.update(call=repr(call), setting=repr(setting))
+        return record
+
+    def shrink(self, record, seconds=10.0):
+        """Smaller choices that differ, too, in the same setting; the record of the smallest."""
+        key, setting = record["key"], Setting.read(record["setting"].split())
+        end = time.monotonic() + seconds
+        crashed = "trace" in record
+
+        def fails(choices):
+            other = self.run(key, choices, setting)
+            return other if other["found"] and ("trace" in other) == crashed else None
+        best = record
+        position = 0
+        improved = False
+        while time.monotonic() < end:
+            taken = best["choices"]
+            if position >= len(taken):
+                if not improved:
+                    break
+                position, improved = 0, False
+                continue
+            for value in dict.fromkeys((0, taken[position] // 2, taken[position] - 1)):
+                if 0 <= value < taken[position] and time.monotonic() < end:
+                    other = fails([*taken[:position], value, *taken[position + 1:]])
+                    if other and (len(other["choices"]), other["choices"]) < (len(taken), taken):
+                        best, improved = other, True
+                        break
+            else:
+                position += 1
+        return best
