@@ -316,6 +316,16 @@ class Modules(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "it is not part of the active trace"):
             trace(lambda x: other(x), torch.ones(1, 3))
 
+    def test_steps_of_optimizers_are_refused(self):
+        def f(value, gradient):
+            p = value.clone().requires_grad_()
+            p.grad = gradient
+            torch.optim.SGD([p], lr=0.1).step()
+            return p.detach()
+        self.assertEqual(f(torch.ones(2), torch.ones(2)).tolist(), [0.8999999761581421] * 2)
+        with self.assertRaisesRegex(NotImplementedError, "a step of an optimizer cannot be traced"):
+            torch.jit.trace(f, (torch.ones(2), torch.ones(2)), check_trace=False)  # was: a graph without the step
+
     def test_archive(self):
         for case in traced_cases.CASES:
             if case.random or not case.recorded:

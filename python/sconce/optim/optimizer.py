@@ -287,6 +287,8 @@ class _LibraryOptimizer(Optimizer):
 
     def step(self, closure=None):
         """One step; with a closure, which computes the loss and its gradients, returns the loss."""
+        if _sconce._is_tracing():  # the library's loops over parameters are not operators
+            raise NotImplementedError("a step of an optimizer cannot be traced")
         self._push()
         return self._own.step(closure)
 

@@ -21,7 +21,7 @@ import time
 FAMILIES = ("convolution", "product", "attention", "norm", "pool", "resize", "recurrent", "reduction", "scan", "index", "order", "loss",
             "fft", "linalg", "optimizer", "draw", "pointwise", "shape", "program")
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-BATCH = 200  # calls of one child
+BATCH = 600  # calls of one child, at most
 PATIENCE = 300.0  # seconds for one call
 
 
@@ -173,6 +173,7 @@ def search(options, calls, seconds, start, levels, jobs, totals):
     end = time.monotonic() + seconds if seconds else None
     next_, turn, running = start, 0, set()
     last = start + calls if calls else None
+    batch = min(BATCH, -(-calls // (2 * len(levels) * jobs))) if calls else BATCH
 
     def begin(first, until, level):
         one = Child(options, first, until, level)
@@ -200,7 +201,7 @@ def search(options, calls, seconds, start, levels, jobs, totals):
     try:
         while True:
             while len(running) < jobs and not over() and (last is None or next_ < last):
-                until = next_ + BATCH if last is None else min(next_ + BATCH, last)
+                until = next_ + batch if last is None else min(next_ + batch, last)
                 begin(next_, until, levels[turn % len(levels)])
                 next_, turn = until, turn + 1
             if not running:

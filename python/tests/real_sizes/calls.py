@@ -47,12 +47,13 @@ def numpy_bits(array, dtype):
 class Given:
     """An argument: values (rounded to the dtype, held wide), dtype, layout, whether gradients are taken for it."""
 
-    def __init__(self, values, dtype, grad=False, layout="contiguous", detail=0):
+    def __init__(self, values, dtype, grad=False, layout="contiguous", detail=0, strides=None):
         self.values = values
         self.dtype = dtype
         self.grad = grad
         self.layout = layout
         self.detail = detail
+        self.strides = strides  # of a result
         self.floats = dtype in FLOATS or dtype in COMPLEX
 
     def place(self):

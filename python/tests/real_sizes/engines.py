@@ -9,7 +9,8 @@ from real_sizes.calls import numpy_bits
 class Result:
     """Outputs, gradients of the inputs that take them, and of those once more. Arrays; None where a gradient is missing."""
 
-    def __init__(self, outputs, first=(), second=()):
+    def __init__(self, outputs, first=(), second=(), strides=()):
+        self.strides = strides
         self.parts = ([(f"output {i}", v) for i, v in enumerate(outputs)] + [(f"gradient {i}", v) for i, v in first]
                       + [(f"second gradient {i}", v) for i, v in second])
 
@@ -57,6 +58,8 @@ class Module:
             tensor = tensor.cpu()
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
+        if self.name == "torch" and tensor._is_zerotensor():  # zeros without memory, which numpy() refuses
+            tensor = tensor.clone()
         if tensor.dtype == self.T.bfloat16:
             tensor = tensor.to(self.T.float32)
         return tensor.numpy()
@@ -87,10 +90,11 @@ class Module:
         if mode != "eager":
             T.manual_seed(call.seed)
         outputs = as_tuple(f(*tensors))
+        strides = [list(o.stride()) if isinstance(o, T.Tensor) else [] for o in outputs]
         wanted = [(i, t) for i, (t, g) in enumerate(zip(tensors, call.inputs)) if g.grad]
         roots = [(i, o) for i, o in enumerate(outputs) if isinstance(o, T.Tensor) and o.requires_grad]
         if pulls is None or not wanted or not roots:
-            return Result([self.array(o) for o in outputs])
+            return Result([self.array(o) for o in outputs], strides=strides)
         gives = [self.tensor(pulls.cotangent(i, tuple(o.shape), str(o.dtype).split(".")[-1]), scaled) for i, o in roots]
         gives = [g.requires_grad_(twice) for g in gives]
         leaves = [t for _, t in wanted]
@@ -103,7 +107,7 @@ class Module:
                 found = T.autograd.grad([p[0] for p in pairs], leaves + gives, [p[1] for p in pairs], allow_unused=True)
                 names = [i for i, _ in wanted] + [f"of cotangent {i}" for i, _ in roots]
                 second = [(n, self.array(v)) for n, v in zip(names, found)]
-        return Result([self.array(o) for o in outputs], [(i, self.array(v)) for (i, _), v in zip(wanted, first)], second)
+        return Result([self.array(o) for o in outputs], [(i, self.array(v)) for (i, _), v in zip(wanted, first)], second, strides)
 
 
 class Plain:

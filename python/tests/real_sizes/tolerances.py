@@ -32,7 +32,7 @@ TABLE = {
     "attention": Tolerance(8, 8, 16, 2, "two products and an exponential; 16-bit weights are rounded between them"),
     "norm": Tolerance(8, 16, 16, 1, "a mean and a variance; the result is divided by their root"),
     "pool": Tolerance(4, 2, 8, 1, "maxima are exact; averages of one window"),
-    "resize": Tolerance(8, 32, 32, 1, "weights are computed in float32 from places, whose error grows with the size"),
+    "resize": Tolerance(8, 4, 16, 1, "weights follow from places in float32, whose error grows with the size: `terms` is its square"),
     "recurrent": Tolerance(16, 16, 32, 8, "errors go on from step to step; 16-bit states are rounded at each"),
     "reduction": Tolerance(8, 4, 16, 1, "sums in pairs or lanes; powers and logarithms at the end"),
     "scan": Tolerance(8, 4, 16, 2, "one running sum: PyTorch keeps it in float32 or in double"),

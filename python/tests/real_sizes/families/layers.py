@@ -7,6 +7,8 @@ from real_sizes.families import budget, family
 from real_sizes.families.windows import image
 
 
+# Norms are over four elements or more: of two, results are 1 and -1 and gradients nothing but roundings.
+
 def affine(d, shape, dtype, most=2):
     """Weight and bias, a weight alone, or none."""
     return [d.tensor(shape, dtype) for _ in range(d.below(most + 1))]
@@ -17,7 +19,7 @@ def layer_norm(d):
     dtype = d.float_dtype()
     shape = d.shape(d.pick((2, 3, 3, 4)), budget(d))
     count = d.pick((1, 1, 1, min(2, len(shape))))
-    shape = (*shape[:-1], max(2, shape[-1]))
+    shape = (*shape[:-1], max(4, shape[-1]))
     inner = shape[len(shape) - count:]
     x = d.tensor(shape, dtype)
     if d.chance(3):
@@ -35,8 +37,8 @@ def group_norm(d):
     n, c, *size = image(d, nd, budget(d))
     groups = d.pick((1, 2, 4, 8, 16, 32))
     c = max(1, c // groups) * groups
-    if c // groups * math.prod(size) < 2:
-        size = [2 * m for m in size]
+    if c // groups * math.prod(size) < 4:
+        size = [4 * m for m in size]
     x = d.tensor((n, c, *size), dtype)
     return Call(f"group_norm[{groups}]", [x, *affine(d, (c,), dtype)],
                 lambda T, x, w=None, b=None: T.nn.functional.group_norm(x, groups, w, b, 1e-5), x.values.size)
@@ -46,8 +48,8 @@ def group_norm(d):
 def instance_norm(d):
     dtype = d.pick(("float32", "float32", "float64"))
     n, c, *size = image(d, d.pick((2, 1, 3)), budget(d))
-    if math.prod(size) < 2:
-        size = [2 * m for m in size]
+    if math.prod(size) < 4:
+        size = [4 * m for m in size]
     x = d.tensor((n, c, *size), dtype)
     return Call("instance_norm", [x, *affine(d, (c,), dtype)],
                 lambda T, x, w=None, b=None: T.nn.functional.instance_norm(x, weight=w, bias=b), x.values.size)
@@ -59,7 +61,7 @@ def batch_norm(d):
     nd = d.pick((2, 2, 1, 3, 0))
     n, c, *size = image(d, max(nd, 1), budget(d))
     size = size if nd else []
-    n = n * 2 if n * math.prod(size) < 2 else n
+    n = n * 4 if n * math.prod(size) < 4 else n
     x = d.tensor((n, c, *size), dtype)
     mean = d.tensor((c,), dtype, grad=False, layouts=False)
     variance = d.tensor((c,), dtype, grad=False, layouts=False, transform=lambda v: abs(v) + 0.5)

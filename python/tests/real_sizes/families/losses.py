@@ -32,6 +32,11 @@ def of_classes(d):
     weight = [d.tensor((classes,), dtype, grad=False, transform=lambda v: abs(v) + 0.25)] if d.chance(3) else []
     smoothing = 0.1 if d.chance(3) else 0.0
     terms = math.prod((n, *planes)) + classes
+    if smoothing and dtype == "float16":  # the sum over classes would be infinite
+        x.dtype = "float32"
+        for w in weight:
+            w.dtype = "float32"
+        dtype = "float32"
     if kind == "probabilities":
         t = d.tensor((n, classes, *planes), dtype, grad=False, transform=lambda v: np.exp(v) / np.sum(np.exp(v), 1, keepdims=True)
                      if v.shape[1] == classes else np.full(v.shape, 1 / classes))

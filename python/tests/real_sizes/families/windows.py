@@ -193,7 +193,7 @@ def resize(d):
     options = {"antialias": True} if antialias else {}
     return Call(f"interpolate[{mode} size={size} scale={scale} align={align} antialias={antialias}]", [x],
                 lambda T, x: T.nn.functional.interpolate(x, size=size, scale_factor=scale, mode=mode, align_corners=align, **options),
-                terms=max(4, math.prod(shape[2:]) // max(1, out)))
+                terms=max(4, max(size or shape[2:]) ** 2, max(shape[2:]) ** 2))
 
 
 @family("resize")
@@ -211,7 +211,7 @@ def grid_sample(d):
     x = d.tensor(shape, dtype)
     grid = d.tensor((shape[0], *out, 2), dtype, scale=0.7, grad=mode != "nearest")
     return Call(f"grid_sample[{mode} {padding} align={align}]", [x, grid],
-                lambda T, x, g: T.nn.functional.grid_sample(x, g, mode, padding, align), terms=4 * shape[1], once=True)
+                lambda T, x, g: T.nn.functional.grid_sample(x, g, mode, padding, align), terms=max(4 * shape[1], max(shape[2:]) ** 2), once=True)
 
 
 @family("resize")
