@@ -20,6 +20,7 @@ import time
 
 FAMILIES = ("convolution", "product", "attention", "norm", "pool", "resize", "recurrent", "reduction", "scan", "index", "order", "loss",
             "fft", "linalg", "optimizer", "draw", "pointwise", "shape", "program")
+CYCLE = (*FAMILIES, "convolution", "product", "convolution", "norm", "pool", "program", "index", "attention", "convolution", "reduction")
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 BATCH = 600  # calls of one child, at most
 PATIENCE = 300.0  # seconds for one call
@@ -32,7 +33,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, help="stop after so many seconds")
     parser.add_argument("--seed", type=int, default=0, help="what the calls follow from [0]")
     parser.add_argument("--start", type=int, default=0, help="number of the first call [0]")
-    parser.add_argument("--family", default=",".join(FAMILIES), help="families, separated by commas [all]")
+    parser.add_argument("--family", default=",".join(CYCLE), help="families, separated by commas, in turn [all]")
     parser.add_argument("--threads", default="1,2,4", help="numbers of threads [1,2,4]")
     parser.add_argument("--level", default="4,3,2", help="levels of vector instructions, turn by turn [4,3,2]")
     parser.add_argument("--mode", default="eager,planned,captured", help="eager, planned, captured [all]")
@@ -109,7 +110,7 @@ class Child:
 class Totals:
     def __init__(self, as_json):
         self.by_family, self.by_mode, self.by_level, self.by_dtype, self.refused = {}, {}, {}, {}, {}
-        self.calls = self.differ = 0
+        self.calls = self.differ = self.pytorch = 0
         self.as_json = as_json
         self.begin = self.shown = time.monotonic()
 
@@ -121,6 +122,7 @@ class Totals:
         self.calls += 1
         for table, name in ((self.by_mode, record["mode"]), (self.by_level, f"v{level}"), (self.by_dtype, record["dtype"])):
             table[name] = table.get(name, 0) + 1
+        self.pytorch += record.get("pytorch", False)
         if record["refused"]:
             row[2] += 1
             self.refused[record["reason"]] = self.refused.get(record["reason"], 0) + 1
@@ -155,7 +157,7 @@ class Totals:
     def summary(self):
         if self.as_json:
             print(json.dumps({"calls": self.calls, "differ": self.differ, "families": self.by_family, "modes": self.by_mode,
-                              "levels": self.by_level, "dtypes": self.by_dtype, "refused": self.refused}))
+                              "levels": self.by_level, "dtypes": self.by_dtype, "refused": self.refused, "pytorch": self.pytorch}))
             return
         print(f"\n{'family':<14}{'calls':>9}{'differ':>8}{'refused':>9}{'ms a call':>11}")
         for name, (calls, differ, refused, seconds) in sorted(self.by_family.items()):
@@ -164,6 +166,8 @@ class Totals:
             print(", ".join(f"{name} {n}" for name, n in sorted(table.items())))
         for reason, n in sorted(self.refused.items(), key=lambda e: -e[1])[:10]:
             print(f"refused {n} times: {reason}")
+        if self.pytorch:
+            print(f"{self.pytorch} differ from PyTorch and agree with the plain reference")
         self.progress(last=True)
 
 

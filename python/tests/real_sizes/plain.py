@@ -212,7 +212,14 @@ def fold(a, size, kernel, dilation=(1, 1), padding=(0, 0), stride=(1, 1)):
 def sum(a, dim=None, keepdim=False): return R.sum(a, axes(dim), keepdim)
 def mean(a, dim=None, keepdim=False): return R.mean(a, axes(dim), keepdim)
 def var(a, dim=None, correction=1, keepdim=False): return R.var(a, axes(dim), correction, keepdim)
-def std(a, dim=None, correction=1, keepdim=False): return R.sqrt(R.var(a, axes(dim), correction, keepdim))
+
+
+def std(a, dim=None, correction=1, keepdim=False):
+    """Without a gradient where all numbers are equal."""
+    v = R.var(a, axes(dim), correction, keepdim)
+    return R.where(v.value == 0, 0.0, R.sqrt(R.where(v.value == 0, 1.0, v)))
+
+
 def var_mean(a, dim=None, correction=1): return var(a, dim, correction), mean(a, dim)
 def amax(a, dim=(), keepdim=False): return R.amax(a, axes(dim), keepdim)
 def amin(a, dim=(), keepdim=False): return -R.amax(-a, axes(dim), keepdim)
@@ -810,6 +817,15 @@ def rnn(kind, nonlinearity="tanh"):
     return run
 
 
+def packed(kind, x, lengths, states, params, layers, both):
+    """Rows of several lengths, the longest first; zeros beyond them."""
+    directions = 2 if both else 1
+    weights = [[(*params[(layer * directions + k) * 4:][:4], None) for k in range(directions)] for layer in range(layers)]
+    first = [tuple(h[i] for h in states) for i in range(layers * directions)]
+    y, last = L.rnn({"lstm": "LSTM", "gru": "GRU"}[kind], x, first, weights, lengths=np.asarray(lengths))
+    return (y, *(R.stack([s[i] for s in last]) for i in range(len(states))))
+
+
 lstm, gru, rnn_tanh, rnn_relu = rnn("LSTM"), rnn("GRU"), rnn("RNN"), rnn("RNN", "relu")
 
 
@@ -903,6 +919,11 @@ def fftshift(a, dim): return by_places(a, lambda p: np.fft.fftshift(p, dim))
 
 
 # Linear algebra.
+
+def least_squares(a, b):
+    """Of matrices of full rank with as many rows as columns or more."""
+    return R.matmul(R.inverse(R.matmul(R.adjoint(a), a)), R.matmul(R.adjoint(a), b))
+
 
 def symmetric(a): return (a + R.adjoint(a)) * 0.5
 
@@ -1054,7 +1075,7 @@ def steps_of(kind, o, p, grads):
             p = p - lr / (1 - b1 ** t) * m / v
         elif kind == "NAdam":
             mu, ahead = (b1 * (1 - 0.5 * 0.96 ** (k * o["momentum_decay"])) for k in (t, t + 1))
-            products *= mu
+            products = float(np.float32(products * mu))  # PyTorch keeps it in float32
             m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
             root = np.sqrt(v / (1 - b2 ** t)) + eps
             p = p - lr * (1 - mu) / (1 - products) * g / root - lr * ahead / (1 - products * ahead) * m / root

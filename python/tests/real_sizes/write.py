@@ -11,9 +11,11 @@ import struct
 
 import numpy as np
 
-from real_sizes.calls import Draws, Given, numpy_bits
+from real_sizes.calls import ITEM_SIZE, Draws, Given, numpy_bits
 from real_sizes.engines import Pulls
 from real_sizes.runner import Runner, Setting
+
+LARGEST = 1 << 19  # bytes of a call's arguments
 
 NAMES = {"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "float16": "F16",
          "bfloat16": "BF16", "float32": "F32", "float64": "F64", "complex64": "C64", "complex128": "C128"}
@@ -93,6 +95,8 @@ def case_of(runner, key, file):
     call, _ = runner.make(key)
     if not call.inputs or "planned" not in call.modes:
         return "not an operator"
+    if sum(g.values.size * ITEM_SIZE[g.dtype] for g in call.inputs) > LARGEST:
+        return "large"
     tensors = [runner.subject.tensor(g) for g in call.inputs]
     try:
         found = one_operator(runner.subject.T, call, tensors)

@@ -154,6 +154,37 @@ def recurrent(d):
 
 
 @family("recurrent")
+def packed(d):
+    """Sequences of several lengths."""
+    dtype = d.pick(("float32", "float32", "float64"))
+    kind = d.pick(("lstm", "gru"))
+    hidden, features, n = d.pick((1, 2, 5, 8, 16, 17, 33, 64)), d.pick((1, 3, 8, 16, 40, 64)), d.pick((1, 2, 3, 4, 8, 16))
+    lengths = sorted((d.between(1, 16) for _ in range(n)), reverse=True)
+    layers, both = d.pick((1, 1, 2)), d.chance(2)
+    gates = 4 if kind == "lstm" else 3
+    params = []
+    for layer in range(layers):
+        for _ in range(1 + both):
+            inner = features if layer == 0 else hidden * (1 + both)
+            for shape in ((gates * hidden, inner), (gates * hidden, hidden), (gates * hidden,), (gates * hidden,)):
+                params.append(d.tensor(shape, dtype, scale=1 / math.sqrt(hidden), layouts=False))
+    x = d.tensor((lengths[0], n, features), dtype)
+    states = [d.tensor((layers * (1 + both), n, hidden), dtype) for _ in range(2 if kind == "lstm" else 1)]
+    count = len(states)
+
+    def run(T, x, *rest):
+        if hasattr(T, "by_places"):
+            return T.packed(kind, x, lengths, rest[:count], rest[count:], layers, both)
+        sequence = T.nn.utils.rnn.pack_padded_sequence(x, T.tensor(lengths))
+        hx = rest[0] if count == 1 else tuple(rest[:2])
+        data, *last = getattr(T, kind)(sequence.data, sequence.batch_sizes, hx, list(rest[count:]), True, layers, 0.0, True, both)
+        y, _ = T.nn.utils.rnn.pad_packed_sequence(T.nn.utils.rnn.PackedSequence(data, sequence.batch_sizes))
+        return (y, *last)
+    return Call(f"packed {kind}[{lengths} layers={layers} both={both}]", [x, *states, *params], run,
+                max(hidden, features, sum(lengths)) * lengths[0], once=True, modes=("eager",))
+
+
+@family("recurrent")
 def cell(d):
     dtype = d.float_dtype()
     kind = d.pick(("lstm", "gru", "rnn_tanh"))

@@ -106,6 +106,38 @@ def transformer(d):
 
 
 @family("program")
+def heads(d):
+    """torch.nn.functional.multi_head_attention_forward, against its definition."""
+    dtype = d.pick(("float32", "float32", "float64"))
+    h, e = d.pick((1, 2, 4, 8)), d.pick((1, 2, 4, 8, 16, 32, 64))
+    n, l, s = d.pick((1, 2, 3, 4)), d.pick((1, 2, 5, 16, 17, 32, 50)), d.pick((1, 2, 5, 16, 17, 32, 50))
+    width = h * e
+    while (n * (l + s) * width * width * 4) > 1 << 22:
+        n, l, s = max(1, n // 2), max(1, l // 2), max(1, s // 2)
+        if n == l == s == 1:
+            break
+    scale = 1 / math.sqrt(width)
+    q, k, v = d.tensor((l, n, width), dtype), d.tensor((s, n, width), dtype), d.tensor((s, n, width), dtype)
+    given = [q, k, v, d.tensor((3 * width, width), dtype, scale=scale), d.tensor((3 * width,), dtype),
+             d.tensor((width, width), dtype, scale=scale), d.tensor((width,), dtype)]
+    weights = d.chance(2)
+
+    def run(T, q, k, v, w, b, out, bias):
+        F = T.nn.functional
+        if not hasattr(T, "by_places"):
+            y, seen = F.multi_head_attention_forward(q, k, v, width, h, w, b, None, None, False, 0.0, out, bias, need_weights=weights)
+            return (y, seen) if weights else y
+        parts = []
+        for i, (x, m) in enumerate(((q, l), (k, s), (v, s))):
+            y = F.linear(x, w[i * width:(i + 1) * width], b[i * width:(i + 1) * width])
+            parts.append(T.permute(T.reshape(y, (m, n, h, e)), (1, 2, 0, 3)))
+        seen = F.softmax(T.matmul(parts[0], T.transpose(parts[1], -1, -2)) * (1 / math.sqrt(e)), dim=-1)
+        y = F.linear(T.reshape(T.permute(T.matmul(seen, parts[2]), (2, 0, 1, 3)), (l, n, width)), out, bias)
+        return (y, T.mean(seen, 1)) if weights else y
+    return Call(f"multi_head_attention_forward[{h} weights={weights}]", given, run, max(width, l * n, s * n), once=True)
+
+
+@family("program")
 def classifier(d):
     """Convolution, average pool, linear layer, cross entropy."""
     dtype = d.pick(("float32", "float32", "float64"))

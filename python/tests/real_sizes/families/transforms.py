@@ -131,6 +131,60 @@ def algebra(d):
     return Call(f"solve_triangular[{upper} {left} {unit}]", [a, b], run, n, once=unit)
 
 
+@family("linalg", 2)
+def factors(d):
+    """Factors are not unique; what they multiply to, or solve, is."""
+    dtype = d.pick(("float32", "float32", "float64", "complex64", "complex128"))
+    n = d.pick(ORDERS)
+    m = d.pick((n, n, n + 1, n + 7, 2 * n))
+    batch = () if d.chance(2) else (d.pick((1, 2, 3, 8)),)
+    while math.prod(batch) * n * n * m > 1 << 20:
+        n, m = max(1, n // 2), max(1, m // 2)
+    m = max(n, m)
+    kind = d.pick(("qr", "svd", "eigh", "lu_factor", "cholesky_solve", "pinv", "lstsq", "lu"))
+    square = kind in ("eigh", "lu_factor", "cholesky_solve")
+    if square:
+        a = matrix(d, batch, n, dtype, "positive" if kind != "lu_factor" else "well")
+    else:
+        a = d.normal((*batch, m, n), dtype.startswith("complex"))
+        a = d.tensor(a.shape, dtype, values=a / math.sqrt(m) + 1.5 * np.eye(m, n))
+    k = d.pick((1, 2, 5, 16))
+    rows = n if square else m
+    b = d.tensor((*batch, rows, k), dtype)
+    if kind in ("svd", "eigh"):
+        a.grad = False
+
+    def run(T, a, b):
+        plain = hasattr(T, "by_places")
+        if kind in ("lu_factor", "cholesky_solve", "lstsq", "pinv"):
+            if plain:
+                return T.least_squares(a, b) if not square else T.linalg.solve(a, b)
+            if kind == "lu_factor":
+                return T.linalg.lu_solve(*T.linalg.lu_factor(a), b)
+            if kind == "cholesky_solve":
+                return T.cholesky_solve(b, T.linalg.cholesky((a + a.mH) * 0.5))
+            return T.linalg.pinv(a) @ b if kind == "pinv" else T.linalg.lstsq(a, b).solution
+        if plain:
+            return T.clone(a)
+        if kind == "qr":
+            q, r = T.linalg.qr(a)
+            return q @ r
+        if kind == "lu":
+            p, low, up = T.linalg.lu(a)
+            return p @ low @ up
+        if kind == "eigh":
+            values, vectors = T.linalg.eigh(a)
+            return (vectors * values.unsqueeze(-2)) @ vectors.mH
+        u, s, v = T.linalg.svd(a, full_matrices=False)
+        return (u * s.unsqueeze(-2)) @ v
+    uses = kind in ("lu_factor", "cholesky_solve", "lstsq", "pinv")
+    if not uses:
+        return Call(f"product of {kind}", [a], lambda T, a: run(T, a, None), m, once=True)
+    b.grad = kind != "lstsq"
+    a.grad = a.grad and kind not in ("lstsq", "cholesky_solve")
+    return Call(f"solution by {kind}", [a, b], run, m, once=True)
+
+
 @family("linalg")
 def cross(d):
     dtype = d.pick(("float32", "float64", "complex64"))
