@@ -1075,7 +1075,7 @@ def steps_of(kind, o, p, grads):
             p = p - lr / (1 - b1 ** t) * m / v
         elif kind == "NAdam":
             mu, ahead = (b1 * (1 - 0.5 * 0.96 ** (k * o["momentum_decay"])) for k in (t, t + 1))
-            products = float(np.float32(products * mu))  # PyTorch keeps it in float32
+            products = float(np.float32(products) * np.float32(mu))  # PyTorch keeps it in float32
             m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
             root = np.sqrt(v / (1 - b2 ** t)) + eps
             p = p - lr * (1 - mu) / (1 - products) * g / root - lr * ahead / (1 - products * ahead) * m / root

@@ -566,7 +566,7 @@ def conv_weight(x, g, kernel, stride, padding, dilation, groups):
         value[(slice(None), slice(None), *tap)] = w.reshape(value.shape[:2])
     return make(value, (x, g), lambda h: (
         conv_input(conj(g), h, size, stride, padding, dilation, groups) if x.needs else None,
-        conv(conj(x), h, stride, padding, dilation, groups) if g.needs else None))
+        first_places(conv(conj(x), h, stride, padding, dilation, groups), out) if g.needs else None))
 
 
 # Windows without weights, of arrays that are padded already.

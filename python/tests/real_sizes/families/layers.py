@@ -139,7 +139,7 @@ def recurrent(d):
         for _ in range(directions):
             inner = features if layer == 0 else width * directions
             shapes = [(gates * hidden, inner), (gates * hidden, width)] + [(gates * hidden,)] * (2 * bias) + ([(width, hidden)] if project else [])
-            params += [d.tensor(s, dtype, scale=1 / math.sqrt(hidden), layouts=False) for s in shapes]
+            params += [d.tensor(s, dtype, scale=1 / math.sqrt(max(hidden, features)), layouts=False) for s in shapes]
     x = d.tensor((n, length, features) if first else (length, n, features), dtype)
     states = [d.tensor((layers * directions, n, width), dtype)]
     if kind == "lstm":
@@ -167,7 +167,7 @@ def packed(d):
         for _ in range(1 + both):
             inner = features if layer == 0 else hidden * (1 + both)
             for shape in ((gates * hidden, inner), (gates * hidden, hidden), (gates * hidden,), (gates * hidden,)):
-                params.append(d.tensor(shape, dtype, scale=1 / math.sqrt(hidden), layouts=False))
+                params.append(d.tensor(shape, dtype, scale=1 / math.sqrt(max(hidden, features)), layouts=False))
     x = d.tensor((lengths[0], n, features), dtype)
     states = [d.tensor((layers * (1 + both), n, hidden), dtype) for _ in range(2 if kind == "lstm" else 1)]
     count = len(states)
@@ -192,7 +192,7 @@ def cell(d):
     gates = {"lstm": 4, "gru": 3}.get(kind, 1)
     bias = d.chance(2)
     shapes = [(gates * hidden, features), (gates * hidden, hidden)] + [(gates * hidden,)] * (2 * bias)
-    params = [d.tensor(s, dtype, scale=1 / math.sqrt(hidden)) for s in shapes]
+    params = [d.tensor(s, dtype, scale=1 / math.sqrt(max(hidden, features))) for s in shapes]
     x, h = d.tensor((n, features), dtype), d.tensor((n, hidden), dtype)
     if kind == "lstm":
         c = d.tensor((n, hidden), dtype)
