@@ -104,8 +104,10 @@ def differences(call, family, got, expected, moved):
                 found.append(describe(name, np.asarray(g, np.float64), np.asarray(e, np.float64), np.asarray(wrong), np.zeros(())))
             continue
         g, e = wide(g), wide(e)
-        bound, scale = bounds(call, family, name, e, dtype, largest)
-        wrong = off(g, e, bound, dtype)
+        # A result may be coarser than the arguments, and with it all gradients.
+        own = dtype_of([dtype, *(got.dtypes.values() if name not in got.dtypes else [got.dtypes[name]])])
+        bound, scale = bounds(call, family, name, e, own, largest)
+        wrong = off(g, e, bound, own)
         if not wrong.any():
             continue
         if others is None:
@@ -117,7 +119,7 @@ def differences(call, family, got, expected, moved):
                     change = np.abs(wide(other[name]) - e)
                     move = max(move, float(np.max(change[np.isfinite(change)], initial=0.0)))
         tolerance = call.tolerance or TABLE[family]
-        wrong = off(g, e, bound + tolerance.moves * move, dtype)
+        wrong = off(g, e, bound + tolerance.moves * move, own)
         if np.any(wrong):
             found.append(describe(name, g, e, np.asarray(wrong), bound + tolerance.moves * move))
     return found

@@ -9,7 +9,8 @@ from real_sizes.calls import numpy_bits
 class Result:
     """Outputs, gradients of the inputs that take them, and of those once more. Arrays; None where a gradient is missing."""
 
-    def __init__(self, outputs, first=(), second=(), strides=()):
+    def __init__(self, outputs, first=(), second=(), strides=(), dtypes=()):
+        self.dtypes = {f"output {i}": d for i, d in enumerate(dtypes)}
         self.strides = strides
         self.parts = ([(f"output {i}", v) for i, v in enumerate(outputs)] + [(f"gradient {i}", v) for i, v in first]
                       + [(f"second gradient {i}", v) for i, v in second])
@@ -90,11 +91,12 @@ class Module:
         if mode != "eager":
             T.manual_seed(call.seed)
         outputs = as_tuple(f(*tensors))
+        dtypes = [str(o.dtype).split(".")[-1] if isinstance(o, T.Tensor) else "" for o in outputs]
         strides = [list(o.stride()) if isinstance(o, T.Tensor) else [] for o in outputs]
         wanted = [(i, t) for i, (t, g) in enumerate(zip(tensors, call.inputs)) if g.grad]
         roots = [(i, o) for i, o in enumerate(outputs) if isinstance(o, T.Tensor) and o.requires_grad]
         if pulls is None or not wanted or not roots:
-            return Result([self.array(o) for o in outputs], strides=strides)
+            return Result([self.array(o) for o in outputs], strides=strides, dtypes=dtypes)
         gives = [self.tensor(pulls.cotangent(i, tuple(o.shape), str(o.dtype).split(".")[-1]), scaled) for i, o in roots]
         gives = [g.requires_grad_(twice) for g in gives]
         leaves = [t for _, t in wanted]
@@ -107,7 +109,7 @@ class Module:
                 found = T.autograd.grad([p[0] for p in pairs], leaves + gives, [p[1] for p in pairs], allow_unused=True)
                 names = [i for i, _ in wanted] + [f"of cotangent {i}" for i, _ in roots]
                 second = [(n, self.array(v)) for n, v in zip(names, found)]
-        return Result([self.array(o) for o in outputs], [(i, self.array(v)) for (i, _), v in zip(wanted, first)], second, strides)
+        return Result([self.array(o) for o in outputs], [(i, self.array(v)) for (i, _), v in zip(wanted, first)], second, strides, dtypes)
 
 
 class Plain:

@@ -59,7 +59,8 @@ def addcdiv(a, b, c, value=1): return a + b / c * value
 def lerp(a, b, w): return a + (b - a) * w
 def hypot(a, b): return R.sqrt(a * a + b * b)
 def clamp(a, min=-math.inf, max=math.inf): return R.clamp(a, min, max)
-def softplus(a): return R.relu(a) + R.log1p(R.exp(-R.absolute(a)))
+def log1p_exp(a): return R.relu(a) + R.log1p(R.exp(-R.absolute(a)))
+def softplus(a): return R.where(a.value > 20, a, log1p_exp(a))  # PyTorch's threshold
 def logaddexp(a, b): return R.maximum(a, b) + R.log1p(R.exp(-R.absolute(a - b)))
 def floor(a): return Node(np.floor(array(a)))
 def round(a): return Node(np.round(array(a)))
@@ -73,9 +74,9 @@ def bitwise_xor(a, b): return np.bitwise_xor(a, b)
 
 
 def silu(a): return a * R.sigmoid(a)
-def mish(a): return a * R.tanh(softplus(a))
+def mish(a): return a * R.tanh(log1p_exp(a))
 def softsign(a): return a / (R.absolute(a) + 1.0)
-def logsigmoid(a): return -softplus(-a)
+def logsigmoid(a): return -log1p_exp(-a)
 def hardtanh(a, low=-1.0, high=1.0): return strict_clamp(a, low, high)
 def relu6(a): return strict_clamp(a, 0.0, 6.0)
 def hardswish(a): return a * strict_clamp(a + 3.0, 0.0, 6.0) * (1 / 6)
@@ -712,7 +713,7 @@ def binary_cross_entropy(x, t, weight=None, reduction="mean"):
 
 def binary_cross_entropy_with_logits(x, t, weight=None, reduction="mean", pos_weight=None):
     scale = 1.0 if pos_weight is None else (pos_weight - 1.0) * t + 1.0
-    loss = (1.0 - t) * x + softplus(-x) * scale
+    loss = (1.0 - t) * x + log1p_exp(-x) * scale
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -734,7 +735,7 @@ def gaussian_nll_loss(x, t, v, reduction="mean"):
     return reduced((R.log(v) + (x - t) * (x - t) / v) * 0.5, reduction)
 
 
-def soft_margin_loss(x, t, reduction="mean"): return reduced(softplus(-(t * x)), reduction)
+def soft_margin_loss(x, t, reduction="mean"): return reduced(log1p_exp(-(t * x)), reduction)
 
 
 def hinge_embedding_loss(x, t, margin=1.0, reduction="mean"):

@@ -23,5 +23,5 @@ def draw(name, d):
     return d.pick(options)(d)
 
 
-for _module in ("windows", "products", "layers", "sums", "places", "losses", "transforms", "training", "shapes", "programs"):
+for _module in ("windows", "products", "layers", "sums", "places", "losses", "transforms", "training", "shapes", "writes", "programs"):
     importlib.import_module(f"{__name__}.{_module}")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from real_sizes.calls import COMPLEX, FLOATS, Call
+from real_sizes.calls import COMPLEX, EPS, Call
 from real_sizes.families import budget, family
 
 
@@ -39,10 +39,11 @@ def reduction(d):
             correction = 0
         if kind in ("std",) and n == 1:
             kind = "var"
+        floor = EPS[dtype] * float(np.max(np.abs(x.values))) ** 2  # of equal numbers
         if kind == "var_mean":
-            return Call(f"var_mean[{dim} {correction}]", [x], lambda T, x: T.var_mean(x, dim=dim, correction=correction), n)
+            return Call(f"var_mean[{dim} {correction}]", [x], lambda T, x: T.var_mean(x, dim=dim, correction=correction), n, floor=floor)
         return Call(f"{kind}[{dim} {correction} {keep}]", [x],
-                    lambda T, x: getattr(T, kind)(x, dim=dim, correction=correction, keepdim=keep), n)
+                    lambda T, x: getattr(T, kind)(x, dim=dim, correction=correction, keepdim=keep), n, once=kind == "std" and n < 16, floor=floor)
     if kind in ("amax", "amin"):
         dims = () if dim is None else dim
         return Call(f"{kind}[{dims} {keep}]", [x], lambda T, x: getattr(T, kind)(x, dim=dims, keepdim=keep), n)
