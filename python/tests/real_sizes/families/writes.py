@@ -93,7 +93,7 @@ def convert(d):
         if kind == "to":
             return x.to(getattr(T, to))
         if kind == "copy_":
-            return T.empty(shape[::-1], dtype=getattr(T, to)).permute(*reversed(range(len(shape)))).copy_(x)
+            return T.empty(shape[::-1], dtype=getattr(T, to), device=x.device).permute(*reversed(range(len(shape)))).copy_(x)
         if kind == "channels_last":
             return x.contiguous(memory_format=T.channels_last)
         return x.contiguous() if kind == "contiguous" else x.clone(memory_format=T.contiguous_format)
