@@ -101,6 +101,32 @@ class Use(unittest.TestCase):
         with self.assertRaises(ValueError):
             optim.SGD([torch.ones(1, requires_grad=True)], lr=-1.0)
 
+    def test_adafactor(self):
+        for options, wanted in (
+                ({}, [1.5227876, 0.4988225, -0.5476036, 1.1944503, 0.2499324, 0.447858, -1.9763328]),
+                ({"lr": 0.25, "weight_decay": 0.1, "d": 2.0, "eps": (1e-3, 1e-2)},
+                 [-4.9849318, 0.4413854, -2.2140646, 0.482021, 0.2296509, -0.5590186, -1.5219333]),
+                ({"maximize": True, "beta2_decay": -0.5},
+                 [1.9789873, 0.5012001, -0.4552236, 1.3072468, 0.2500674, 0.5495167, -2.0258205])):  # PyTorch 2.13's
+            w = ((torch.arange(12.0).reshape(3, 4) * 7) % 11 * 0.25 - 1).requires_grad_()
+            b = torch.tensor([0.5, -2.0], requires_grad=True)
+            optimizer = optim.Adafactor([w, b], **options)
+            for i in range(3):
+                optimizer.zero_grad()
+                ((w - 0.3) ** 3).sum().backward()
+                ((b + i) ** 2).sum().backward()
+                optimizer.step()
+            for got, number in zip([w.sum().item(), *w[1].tolist(), *b.tolist()], wanted):
+                self.assertAlmostEqual(got, number, delta=2e-6)
+            self.assertEqual([set(state) for state in optimizer.state_dict()["state"].values()],
+                             [{"step", "row_var", "col_var"}, {"step", "variance"}])
+        with self.assertRaisesRegex(ValueError, "Clipping threshold d should be >= 1 but is: 0.5"):
+            optim.Adafactor([w], d=0.5)
+        with self.assertRaisesRegex(RuntimeError, "does not support complex"):
+            z = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+            z.abs().sum().backward()
+            optim.Adafactor([z]).step()
+
     def test_closure_may_raise(self):
         optimizer = optim.SGD([torch.ones(1, requires_grad=True)], lr=0.1)
 
