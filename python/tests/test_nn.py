@@ -140,6 +140,12 @@ class Modules(unittest.TestCase):
         with self.assertRaises(IndexError):
             layers[3]
 
+    def test_bags_of_one_length(self):
+        rows = torch.tensor([[1, 2], [4, 5]])
+        for last in (False, True):
+            bag = nn.EmbeddingBag(10, 3, include_last_offset=last)
+            self.assertTrue(torch.allclose(bag(rows), bag.weight[rows].mean(1)))
+
     def test_sizes_of_pooling(self):
         x = torch.ones(1, 2, 6, 4)
         self.assertEqual(F.adaptive_avg_pool2d(x, 3).shape, (1, 2, 3, 3))
