@@ -584,9 +584,35 @@ bool is_for_python(const Op& op) {
   return !schema.is_vararg && (std::any_of(schema.arguments.begin(), schema.arguments.end(), has_tensor) ||
                                std::any_of(schema.returns.begin(), schema.returns.end(), has_tensor));
 }
+// Does `a` take tensors where `b` takes numbers, and the same otherwise?
+bool takes_tensors_for_numbers(const Op& a, const Op& b) {
+  const std::vector<Argument>&x = a.schema().arguments, &y = b.schema().arguments;
+  if (x.size() != y.size()) return false;
+  bool differs = false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const bool optional = x[i].type->is(TypeKind::optional) && y[i].type->is(TypeKind::optional);
+    const TypePtr s = optional ? x[i].type->element() : x[i].type, t = optional ? y[i].type->element() : y[i].type;
+    if (s == t) continue;
+    if (!s->is(TypeKind::tensor) || !t->is(TypeKind::number)) return false;
+    differs = true;
+  }
+  return differs;
+}
+// A tensor without dimensions fits both kinds of overloads; Python tries those that take tensors first.
+void put_tensors_before_numbers(std::vector<const Op*>& ops) {
+  for (size_t j = 1; j < ops.size(); ++j) {
+    for (size_t i = 0; i < j; ++i) {
+      if (!takes_tensors_for_numbers(*ops[j], *ops[i])) continue;
+      std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.begin() + static_cast<ptrdiff_t>(j),
+                  ops.begin() + static_cast<ptrdiff_t>(j) + 1);
+      break;
+    }
+  }
+}
 // Overloads with out= come last: a call without it cannot mean them.
 std::vector<const Op*> for_python(std::vector<const Op*> ops) {
   std::erase_if(ops, [](const Op* op) { return !is_for_python(*op); });
+  put_tensors_before_numbers(ops);
   std::stable_partition(ops.begin(), ops.end(), [](const Op* op) { return !op->has(Trait::out); });
   return ops;
 }

@@ -75,6 +75,14 @@ class Binder(unittest.TestCase):
         self.assertEqual(torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), dims=1).shape, (2, 4))
         self.assertEqual(torch.unique(torch.tensor([2, 1, 2])).tolist(), [1, 2])
         self.assertEqual(torch.unique_consecutive(torch.tensor([2, 2, 1]), return_counts=True)[1].tolist(), [2, 1])
+
+    def test_tensors_without_dimensions_are_tensors_before_they_are_numbers(self):
+        yes, short, wide = torch.tensor([True]), torch.tensor(1, dtype=torch.int32), torch.tensor(0.5, dtype=torch.float64)
+        for function in (torch.clamp, torch.clamp_min, torch.clamp_max, torch.clip, torch.Tensor.clamp):
+            self.assertIs(function(yes, short).dtype, torch.int32)
+            self.assertIs(function(torch.tensor([1]), wide).dtype, torch.float64)
+            self.assertIs(function(torch.tensor([1.0]), wide).dtype, torch.float32)
+        self.assertIs(torch.lerp(torch.ones(2), torch.ones(2), wide).dtype, torch.float32)
         self.assertEqual([t.tolist() for t in torch.tensor([[0, 1], [2, 0]]).nonzero(as_tuple=True)], [[0, 1], [1, 0]])
         self.assertEqual(torch.linalg.det(torch.eye(2)).item(), 1)
         self.assertEqual(torch.norm(torch.tensor([3.0, 4.0])).item(), 5)
