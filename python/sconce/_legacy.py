@@ -13,23 +13,45 @@ class _TypeOfTensor(type):
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == "cpu"
 
-    def __call__(cls, *args):
+    def __call__(cls, *args, **kwargs):
         """FloatTensor(2, 3): uninitialised; FloatTensor([1, 2]): of the data."""
-        return _made(args, cls.dtype)
+        return _made(args, cls.dtype, **kwargs)
 
     def __repr__(cls):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-def _made(args, dtype):
-    if len(args) == 1 and not isinstance(args[0], int):
-        (data,) = args
-        if isinstance(data, _sconce.Size):
-            return _empty(data, dtype=dtype)
-        if isinstance(data, Tensor) and data.dtype is not dtype:
+_ABSENT = object()
+
+
+def _made(args, dtype, *, data=_ABSENT, size=_ABSENT, other=_ABSENT, device="cpu"):
+    """Sizes make an uninitialised tensor, a sequence one of its data, nothing an empty one."""
+    given = [value for value in (data, other) if value is not _ABSENT]
+    if size is not _ABSENT:
+        return _empty(size, dtype=dtype, device=device)
+    if len(args) == 1:
+        given += args
+    elif given and args:
+        raise TypeError("new() received an invalid combination of arguments")
+    if not given:
+        return _empty(args or (0,), dtype=dtype, device=device)
+    (data,) = given
+    if isinstance(data, _sconce.Size):
+        return _empty(data, dtype=dtype, device=device)
+    if isinstance(data, Tensor):
+        if data.dtype is not dtype:
             raise TypeError(f"expected {dtype} (got {data.dtype})")
-        return data.detach() if isinstance(data, Tensor) else _sconce.tensor(data, dtype=dtype)
-    return _empty(args, dtype=dtype)
+        return data.detach()
+    if hasattr(data, "__index__") and not hasattr(data, "__len__"):
+        return _empty((data,), dtype=dtype, device=device)
+    if not hasattr(data, "__len__"):
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return _sconce.tensor(data, dtype=dtype, device=device)
+
+
+def make_tensor(*args, **kwargs):
+    """torch.Tensor(...): as FloatTensor, in the default dtype."""
+    return _made(args, _sconce.get_default_dtype(), **kwargs)
 
 
 _DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
@@ -38,9 +60,9 @@ TYPES = {f"{name}Tensor": _TypeOfTensor(f"{name}Tensor", (), {"dtype": getattr(_
          for name, dtype in _DTYPES.items()}
 
 
-def new(self, *args):
+def new(self, *args, **kwargs):
     """new(2, 3) or new([1, 2]): another tensor of this dtype."""
-    return _made(args, self.dtype)
+    return _made(args, self.dtype, **{"device": self.device, **kwargs})
 
 
 def _elements(tensor):

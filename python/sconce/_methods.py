@@ -20,6 +20,7 @@ def _conversion(name, target):
 
 _to, _unique2, _unique_dim, _nonzero, _nonzero_numpy, _einsum = map(
     _sconce._packet, ("aten::to", "aten::_unique2", "aten::unique_dim", "aten::nonzero", "aten::nonzero_numpy", "aten::einsum"))
+_unique_consecutive = _sconce._packet("aten::unique_consecutive")
 _split, _split_with_sizes = _sconce._packet("aten::split").Tensor, _sconce._packet("aten::split_with_sizes")
 _vector_norm = _sconce._packet("aten::linalg_vector_norm")
 _to_dtype, _to_device, _to_layout = _to.dtype, _to.device, _to.dtype_layout
@@ -89,6 +90,13 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         found = _unique2(input, sorted, return_inverse, return_counts)
     else:
         found = _unique_dim(input, dim, sorted, return_inverse, return_counts)
+    wanted = [part for part, asked in zip(found, (True, return_inverse, return_counts)) if asked]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    """The elements, or slices along dim, without repeated neighbours; with their places and numbers when asked for."""
+    found = _unique_consecutive(self, return_inverse, return_counts, dim)
     wanted = [part for part, asked in zip(found, (True, return_inverse, return_counts)) if asked]
     return wanted[0] if len(wanted) == 1 else tuple(wanted)
 
@@ -191,5 +199,5 @@ def add_methods():
         _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
     _sconce._add_method("norm", _norm_method)
     _sconce._add_method("split", _split_method)
-    for method in (record_stream, to, cpu, type, nonzero, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
+    for method in (record_stream, to, cpu, type, nonzero, unique, unique_consecutive, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
         _sconce._add_method(method.__name__, method)

@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/promotion.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -49,21 +50,14 @@ bool is_array(PyObject* o) {
 // Sizes by the first item of each list; all others are compared while they are written.
 std::vector<int64_t> sizes_of(PyObject* data) {
   std::vector<int64_t> sizes;
-  Owned at = Owned::share(data);
-  for (;;) {
-    if (is_list(at.get())) {
-      const Py_ssize_t n = PySequence_Fast_GET_SIZE(at.get());
-      sizes.push_back(n);
-      SCONCE_CHECK_AS(value, sizes.size() <= 64, "too many dimensions '{}'", class_name(data));
-      if (n == 0) return sizes;
-      at = Owned::share(PySequence_Fast_GET_ITEM(at.get(), 0));
-    } else if (is_tensor(at.get())) {
-      for (const int64_t n : tensor_of(at.get()).sizes()) sizes.push_back(n);
-      return sizes;
-    } else {
-      return sizes;
-    }
+  for (Owned at = Owned::share(data); is_list(at.get());) {
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(at.get());
+    sizes.push_back(n);
+    SCONCE_CHECK_AS(value, sizes.size() <= 64, "too many dimensions '{}'", class_name(data));
+    if (n == 0) break;
+    at = Owned::share(PySequence_Fast_GET_ITEM(at.get(), 0));
   }
+  return sizes;
 }
 
 Value number_in(PyObject* item) {
@@ -73,58 +67,51 @@ Value number_in(PyObject* item) {
   return v;
 }
 
-// bool < int64 < float < complex: the widest kind of number in the data.
-Scalar::Tag widest(PyObject* data) {
-  if (is_tensor(data)) {
-    switch (category(tensor_of(data).dtype())) {
-      case Category::boolean:
-        return Scalar::Tag::boolean;
-      case Category::integral:
-        return Scalar::Tag::integer;
-      case Category::floating:
-        return Scalar::Tag::real;
-      default:
-        return Scalar::Tag::complex;
-    }
+std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size);
+
+// The dtype of a number of numpy, or nothing for other objects. numpy.float64 is a float of Python, too.
+std::optional<DType> dtype_of_array(PyObject* o) {
+  if (PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || !is_array(o)) return std::nullopt;
+  Py_buffer view;
+  if (PyObject_GetBuffer(o, &view, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();
+    return std::nullopt;
   }
-  const auto rank = [](Scalar::Tag t) {
-    return t == Scalar::Tag::boolean ? 0 : t == Scalar::Tag::integer ? 1 : t == Scalar::Tag::real ? 2 : 3;
-  };
-  if (!is_list(data)) return number_in(data).to_scalar().tag();
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(data);
-  if (n == 0) return Scalar::Tag::real;
-  Scalar::Tag found = Scalar::Tag::boolean;
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    const Owned item = Owned::share(PySequence_Fast_GET_ITEM(data, i));
-    const Scalar::Tag tag = widest(item.get());
-    if (rank(tag) > rank(found)) found = tag;
-  }
-  return found;
+  const std::optional<DType> dtype = dtype_of_format(view.format, view.itemsize);
+  PyBuffer_Release(&view);
+  return dtype;
 }
 
+// The dtype that holds all items: tensors and numbers of numpy have one, numbers of Python those of new tensors.
 DType dtype_for(PyObject* data) {
   if (is_tensor(data)) return tensor_of(data).dtype();
-  switch (widest(data)) {
-    case Scalar::Tag::boolean:
-      return DType::bool_;
-    case Scalar::Tag::integer:
-      return DType::int64;
-    case Scalar::Tag::real:
-      return Scalar(0.0).dtype();
-    default:
-      return Scalar(std::complex<double>()).dtype();
+  if (const std::optional<DType> dtype = dtype_of_array(data)) return *dtype;
+  if (!is_list(data)) return number_in(data).to_scalar().dtype();
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(data);
+  if (n == 0) return default_dtype();
+  std::optional<DType> found;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    const Owned item = Owned::share(PySequence_Fast_GET_ITEM(data, i));
+    const DType dtype = dtype_for(item.get());
+    found = found ? promote_types(*found, dtype) : dtype;
   }
+  return *found;
+}
+
+// A tensor among numbers is one number, which Python's int() or float() would make of it.
+Scalar number_of(PyObject* item, DType into) {
+  if (!is_tensor(item)) return number_in(item).to_scalar();
+  const Tensor& t = tensor_of(item);
+  const bool whole = category(t.dtype()) <= Category::integral;
+  SCONCE_CHECK_AS(type, category(into) != Category::integral || (whole && t.numel() == 1),
+                  "only integer tensors of a single element can be converted to an index");
+  SCONCE_CHECK_AS(value, t.numel() == 1, "only one element tensors can be converted to Python scalars");
+  return item_of(t);
 }
 
 void write(PyObject* data, const Tensor& into) {
   if (into.dim() == 0) {
-    into.fill_(is_tensor(data) ? item_of(tensor_of(data)) : number_in(data).to_scalar());
-    return;
-  }
-  if (is_tensor(data)) {
-    SCONCE_CHECK_AS(value, tensor_of(data).sizes() == into.sizes(), "expected a tensor of sizes {}, got {}",
-                    into.sizes(), tensor_of(data).sizes());
-    into.copy_(tensor_of(data));
+    into.fill_(number_of(data, into.dtype()));
     return;
   }
   const int64_t expected = into.size(0);
@@ -145,8 +132,7 @@ void write(PyObject* data, const Tensor& into) {
     const Owned item = Owned::share(PySequence_Fast_GET_ITEM(data, i));
     SCONCE_CHECK_AS(value, !is_list(item.get()), "expected a number, got a {}: the lists have different depths",
                     class_name(item.get()));
-    const Scalar v = is_tensor(item.get()) ? item_of(tensor_of(item.get())) : number_in(item.get()).to_scalar();
-    into.select(0, i).fill_(v);
+    into.select(0, i).fill_(number_of(item.get(), into.dtype()));
   }
 }
 
@@ -209,11 +195,24 @@ Tensor tensor_of_data(PyObject* data, std::optional<DType> dtype) {
   }
   const NoGrad unrecorded;
   const tracing::Paused untraced;
+  if (is_tensor(data)) return tensor_of(data).to(dtype.value_or(tensor_of(data).dtype()), false, true);
   const Owned lists = with_lists(data);
   data = lists.get();
   const Tensor out = empty_tensor(sizes_of(data), dtype ? *dtype : dtype_for(data));
   if (out.numel() != 0 || out.dim() > 0) write(data, out);
   return out;
+}
+
+Tensor index_of_data(PyObject* data) {
+  const auto of_index = [](DType t) { return t == DType::bool_ || t == DType::uint8 ? t : DType::int64; };
+  if (is_array(data)) {
+    const tracing::Paused untraced;
+    const Tensor t = tensor_of_buffer(data, false);
+    return t.to(of_index(t.dtype()), false, true);
+  }
+  const Owned lists = with_lists(data);
+  const bool empty = is_list(lists.get()) && PySequence_Fast_GET_SIZE(lists.get()) == 0;
+  return tensor_of_data(lists.get(), empty ? DType::int64 : of_index(dtype_for(lists.get())));
 }
 
 Tensor tensor_of_memory(PyObject* object, DType dtype, int64_t count, int64_t offset) {

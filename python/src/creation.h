@@ -12,6 +12,9 @@ namespace sconce::python {
 // the complex one that goes with it. Throws Error (value) when the lists have different lengths.
 Tensor tensor_of_data(PyObject* data, std::optional<DType> dtype);
 
+// A list, another sequence or an array as an index: bools and bytes stay masks, other numbers become int64.
+Tensor index_of_data(PyObject* data);
+
 // A tensor over the memory of an object with the buffer protocol, which lives as long. Throws Error for dtypes that a
 // tensor cannot have, and for negative strides.
 // frombuffer(): over memory with the buffer protocol, `count` elements (all, if negative) from `offset` bytes on.

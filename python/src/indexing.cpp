@@ -20,7 +20,8 @@ struct Indexed {
 };
 
 bool is_mask_number(PyObject* o) { return PyBool_Check(o); }
-bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && PyIndex_Check(o)); }
+bool is_mask(const Tensor& t) { return t.dtype() == DType::bool_ || t.dtype() == DType::uint8; }
+bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && PyIndex_Check(o) && !PySequence_Check(o)); }
 int64_t int_of(PyObject* o) {
   const Py_ssize_t v = PyNumber_AsSsize_t(o, PyExc_IndexError);
   if (v == -1 && PyErr_Occurred()) throw PythonError();
@@ -44,7 +45,9 @@ class Indexer {
  public:
   explicit Indexer(const Tensor& t) { result_.view = t; }
 
-  Indexed run(PyObject* index) {
+  Indexed run(PyObject* given) {
+    const Owned parts = is_tuple_of_parts(given) ? Owned::take(PySequence_Tuple(given)) : Owned::share(given);
+    PyObject* index = parts.get();
     if (PyTuple_Check(index)) {
       count(index);
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i) add(PyTuple_GET_ITEM(index, i));
@@ -55,13 +58,24 @@ class Indexer {
   }
 
  private:
+  // A short list with another part than numbers in it means the tuple of its items, as in numpy of old.
+  static bool is_tuple_of_parts(PyObject* index) {
+    if (!PyList_Check(index) || PyList_GET_SIZE(index) >= 32) return false;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(index); ++i) {
+      PyObject* part = PyList_GET_ITEM(index, i);
+      if (part == Py_None || part == Py_Ellipsis || PySlice_Check(part) || is_tensor(part) || PySequence_Check(part))
+        return true;
+    }
+    return false;
+  }
+
   // How many dimensions the parts of a tuple stand for, so that an Ellipsis knows the rest.
   void count(PyObject* tuple) {
     int64_t used = 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
       PyObject* part = PyTuple_GET_ITEM(tuple, i);
       if (part == Py_None || part == Py_Ellipsis || is_mask_number(part)) continue;
-      used += is_tensor(part) && tensor_of(part).dtype() == DType::bool_ ? tensor_of(part).dim() : 1;
+      used += is_tensor(part) && is_mask(tensor_of(part)) ? tensor_of(part).dim() : 1;
     }
     SCONCE_CHECK_AS(index, used <= result_.view.dim(), "too many indices for tensor of dimension {}",
                     result_.view.dim());
@@ -85,12 +99,12 @@ class Indexer {
       select(int_of(part));
     } else if (is_tensor(part)) {
       tensor(tensor_of(part));
-    } else if (PyList_Check(part) || PyTuple_Check(part)) {
-      const Tensor t = tensor_of_data(part, std::nullopt);
+    } else if (PySequence_Check(part)) {
+      const Tensor t = index_of_data(part);
       tensor(is_tracing() ? t.to(t.device(), t.dtype(), false, false, std::nullopt) : t);
     } else {
       fail_as(
-          ErrorKind::type,
+          ErrorKind::index,
           "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})",
           class_name(part));
     }
@@ -133,13 +147,13 @@ class Indexer {
 
   void tensor(const Tensor& t) {
     // A number in a tensor selects, like the number: the result is a view.
-    if (t.dim() == 0 && t.dtype() != DType::bool_ && is_integral(t.dtype())) {
+    if (t.dim() == 0 && !is_mask(t) && is_integral(t.dtype())) {
       check_has_dimension();
       if (is_tracing()) tracing::Tracer::current()->stash("index", t, int_type());
       select(item_of(t).to_int());
       return;
     }
-    if (t.dim() == 0 && t.dtype() == DType::bool_) {
+    if (t.dim() == 0 && is_mask(t)) {
       result_.view = result_.view.unsqueeze(dim_);
       gather(t.unsqueeze(0));
     } else {
@@ -148,7 +162,7 @@ class Indexer {
   }
   void gather(Tensor t) {
     result_.indices.resize(static_cast<size_t>(dim_));
-    dim_ += t.dtype() == DType::bool_ || t.dtype() == DType::uint8 ? std::max<int64_t>(t.dim(), 1) : 1;
+    dim_ += is_mask(t) ? std::max<int64_t>(t.dim(), 1) : 1;
     result_.indices.emplace_back(std::move(t));
   }
 
@@ -201,6 +215,7 @@ int set(PyObject* self, PyObject* index, PyObject* value) {
     const Indexed found = Indexer(t).run(index);
     Tensor source = source_for(value, t);
     if (!found.indices.empty()) {
+      while (source.dim() > 0 && source.size(0) == 1) source = source.squeeze(0);
       found.view.index_put_(found.indices, source.dtype() == t.dtype() ? source : source.to(t.dtype()));
     } else {
       // Leading dimensions of one element too many are dropped, as in PyTorch.

@@ -171,12 +171,16 @@ PyObject* repr(PyObject* self) {
 }
 Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
 
-// Tensor(other): the same tensor under another class, as subclasses make their objects.
-PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
+// Tensor(other): the same tensor under another class, as subclasses make their objects. Other arguments are sizes or data.
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject* names) {
   return guarded([&]() -> PyObject* {
-    PyObject* from = nullptr;
-    if (!PyArg_ParseTuple(args, "O!:Tensor", &tensor_type, &from)) throw PythonError();
-    return wrap_as(type, shallow_copy(tensor_of(from))).give();
+    Owned from = PyTuple_GET_SIZE(args) == 1 ? Owned::share(PyTuple_GET_ITEM(args, 0)) : Owned();
+    if (!from || !is_tensor(from.get()) || names != nullptr) {
+      const Owned module = Owned::take(PyImport_ImportModule("sconce._legacy"));
+      const Owned made = Owned::take(PyObject_GetAttrString(module.get(), "make_tensor"));
+      from = Owned::take(PyObject_Call(made.get(), args, names));
+    }
+    return wrap_as(type, shallow_copy(tensor_of(from.get()))).give();
   });
 }
 

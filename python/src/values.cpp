@@ -13,9 +13,13 @@ namespace {
 bool is_plain_int(PyObject* o) { return PyLong_Check(o) && !PyBool_Check(o); }
 // A number of numpy, or of another library: has a method for it, and is no tensor.
 bool has_index(PyObject* o) { return !is_tensor(o) && !PyBool_Check(o) && PyIndex_Check(o); }
+// Also a complex number of numpy, which has a method for a real one: that drops the imaginary part.
+bool is_complex_number(PyObject* o) {
+  return PyComplex_Check(o) || std::string_view(Py_TYPE(o)->tp_name).starts_with("numpy.complex");
+}
 bool has_float(PyObject* o) {
   const PyNumberMethods* numbers = Py_TYPE(o)->tp_as_number;
-  return !is_tensor(o) && numbers != nullptr && numbers->nb_float != nullptr;
+  return !is_tensor(o) && numbers != nullptr && numbers->nb_float != nullptr && !is_complex_number(o);
 }
 bool is_numpy_bool(PyObject* o) {
   const std::string_view name = Py_TYPE(o)->tp_name;
@@ -51,7 +55,7 @@ bool convert_int(PyObject* o, Value& out) {
   return true;
 }
 bool convert_float(PyObject* o, Value& out) {
-  if (PyFloat_Check(o) || PyLong_Check(o) || (has_float(o) && !PyUnicode_Check(o) && !PyComplex_Check(o))) {
+  if (PyFloat_Check(o) || PyLong_Check(o) || (has_float(o) && !PyUnicode_Check(o))) {
     out = to_double(o);
   } else if (is_number_tensor(o) && !is_complex(tensor_of(o).dtype())) {
     out = item_of(tensor_of(o)).to_double();
@@ -69,8 +73,9 @@ bool convert_bool(PyObject* o, Value& out) {
 }
 bool convert_number(PyObject* o, Value& out) {
   if (convert_bool(o, out) || convert_int(o, out)) return true;
-  if (PyComplex_Check(o)) {
+  if (is_complex_number(o)) {
     const Py_complex v = PyComplex_AsCComplex(o);
+    if (v.real == -1 && PyErr_Occurred()) throw PythonError();
     out = std::complex<double>(v.real, v.imag);
     return true;
   }

@@ -81,6 +81,50 @@ class Indexing(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             t[0] = torch.ones(5)
 
+    def test_lists_with_other_parts_than_numbers_are_tuples(self):
+        t, rows = self.t, self.rows
+        self.assertEqual(t[[[0, 1], [2, 0]]].tolist(), t[[0, 1], [2, 0]].tolist())
+        self.assertEqual(t[[slice(0, 1), 2]].tolist(), [rows[0][2]])
+        self.assertEqual(t[[..., 0]].tolist(), t[..., 0].tolist())
+        self.assertEqual(t[[torch.tensor(1), None]].shape, (1, 3, 4))
+        self.assertEqual(t[[1, 0]].tolist(), [rows[1], rows[0]])
+
+    def test_sequences(self):
+        t, rows = self.t, self.rows
+        self.assertEqual(t[range(2), range(2)].tolist(), [rows[0][0], rows[1][1]])
+        self.assertEqual(t[[]].shape, (0, 3, 4))
+        self.assertEqual(t[[], []].shape, (0, 4))
+        self.assertEqual(t[[1.0, 0]].tolist(), [rows[1], rows[0]])
+        for index, kind in ((0.0, IndexError), (1j, IndexError), ("a", TypeError), (object(), IndexError)):
+            with self.assertRaises(kind):
+                t[index]
+        try:
+            import numpy
+        except ImportError:
+            return
+        self.assertEqual(t[numpy.array([1, 0])].tolist(), [rows[1], rows[0]])
+        self.assertEqual(t[numpy.array([[0, 1], [1, 0]])].shape, (2, 2, 3, 4))
+        self.assertEqual(t[numpy.array([False, True])].tolist(), [rows[1]])
+        self.assertEqual(t[numpy.int64(1)].tolist(), rows[1])
+
+    def test_bytes_are_masks(self):
+        for value, count in ((0, 0), (1, 1), (7, 1)):
+            mask = torch.tensor(value, dtype=torch.uint8)
+            self.assertEqual(self.t[mask].shape, (count, 2, 3, 4))
+            self.assertEqual(self.t[0, mask].shape, (count, 3, 4))
+        self.assertEqual(self.t[torch.tensor(1, dtype=torch.int8)].shape, (3, 4))
+        self.assertEqual(self.t[..., torch.ones(3, 4, dtype=torch.uint8)].shape, (2, 12))
+
+    def test_leading_dimensions_of_values(self):
+        t = torch.zeros(2, 3)
+        t[True] = torch.ones(1, 1, 2, 3)
+        self.assertEqual(t.tolist(), [[1.0] * 3] * 2)
+        t[torch.tensor([0, 1])] = torch.full((1, 1, 1, 3), 2.0)
+        self.assertEqual(t.tolist(), [[2.0] * 3] * 2)
+        t = torch.arange(12.0).reshape(4, 3)
+        t[:] = t[2]
+        self.assertEqual(t.tolist(), [[6.0, 7.0, 8.0]] * 4)
+
     def test_iteration(self):
         self.assertEqual([r.tolist() for r in self.t], self.rows)
         self.assertEqual(len(self.t), 2)

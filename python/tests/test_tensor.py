@@ -24,12 +24,26 @@ class Making(unittest.TestCase):
         self.assertIs(torch.tensor([1, 2j]).dtype, torch.complex64)
         self.assertIs(torch.tensor([]).dtype, torch.float32)
         self.assertIs(torch.tensor([1.5], dtype=torch.int32).dtype, torch.int32)
+        small, wide = torch.tensor(1, dtype=torch.int16), torch.tensor(2.5, dtype=torch.float64)
+        self.assertIs(torch.tensor([small]).dtype, torch.int16)
+        self.assertIs(torch.tensor([small, 5]).dtype, torch.int64)
+        self.assertIs(torch.tensor([small.byte(), small.char()]).dtype, torch.int16)
+        self.assertIs(torch.tensor([1, wide]).dtype, torch.float64)
+        self.assertIs(torch.tensor([small.bfloat16(), 1.5]).dtype, torch.float32)
 
     def test_nested(self):
         t = torch.tensor([[1, 2, 3], [4, 5, 6]])
         self.assertEqual(t.shape, (2, 3))
         self.assertEqual(t.tolist(), [[1, 2, 3], [4, 5, 6]])
-        self.assertEqual(torch.tensor([torch.tensor([1, 2]), torch.tensor([3, 4])]).tolist(), [[1, 2], [3, 4]])
+        # A tensor in a list is one number, as int() or float() makes it.
+        self.assertEqual(torch.tensor([torch.tensor([1]), torch.tensor([[2]])]).tolist(), [1, 2])
+        self.assertEqual(torch.tensor([torch.tensor([1.5])]).tolist(), [1.5])
+        with self.assertRaises(TypeError):
+            torch.tensor([torch.tensor([1, 2])])
+        with self.assertRaises(TypeError):
+            torch.tensor([torch.tensor(1.5)], dtype=torch.int64)
+        with self.assertRaises(ValueError):
+            torch.tensor([torch.tensor([1.5, 2])])
 
     def test_ragged(self):
         for data in ([[1, 2], [3]], [[1], 2], [1, [2]], [[[1]], [[1, 2]]]):
@@ -459,6 +473,17 @@ class Numpy(unittest.TestCase):
         self.assertEqual((torch.ones(1) * numpy.float32(2)).item(), 2)
 
 
+    def test_dtypes_of_numpy(self):
+        for dtype in (numpy.int8, numpy.int32, numpy.int64, numpy.uint8, numpy.float16, numpy.float32, numpy.float64, numpy.complex64):
+            name = numpy.dtype(dtype).name
+            self.assertEqual(str(torch.tensor([dtype(1)]).dtype), f"torch.{name}")
+            self.assertEqual(str(torch.tensor([numpy.ones(2, dtype)]).dtype), f"torch.{name}")
+            self.assertIs(torch.tensor([dtype(1)]).numpy().dtype.type, dtype)
+        self.assertEqual(torch.tensor([numpy.complex64(1 + 2j)]).tolist(), [1 + 2j])
+        self.assertIs(torch.tensor([numpy.int8(1), 2.5]).dtype, torch.float32)
+        self.assertIs(torch.tensor([1, numpy.float64(2)]).dtype, torch.float64)
+
+
 class Values(unittest.TestCase):
     def test_random_numbers_repeat(self):
         torch.manual_seed(0)
@@ -504,6 +529,31 @@ class Legacy(unittest.TestCase):
         self.assertEqual((x.new([5]).tolist(), x.new(2, 2).shape), ([5], (2, 2)))
         with self.assertRaises(TypeError):
             torch.FloatTensor(torch.ones(2, dtype=torch.int64))
+        for empty in (torch.LongTensor(), torch.tensor([1]).new(), torch.Tensor()):
+            self.assertEqual(empty.tolist(), [])
+        self.assertIs(torch.LongTensor().dtype, torch.int64)
+
+    def test_the_class_makes_tensors(self):
+        self.assertEqual(torch.Tensor([1, 2]).tolist(), [1.0, 2.0])
+        self.assertEqual(torch.Tensor((2, 3)).tolist(), [2.0, 3.0])
+        self.assertEqual(torch.Tensor([[1], [2]]).shape, (2, 1))
+        self.assertEqual((torch.Tensor(2, 3).shape, torch.Tensor(5).shape, torch.Tensor(torch.Size([2, 3])).shape), ((2, 3), (5,), (2, 3)))
+        self.assertEqual(torch.Tensor(2, 3, device="cpu").shape, (2, 3))
+        x = torch.ones(2)
+        self.assertEqual(torch.Tensor(x).data_ptr(), x.data_ptr())
+        for wrong in (3.5, "a", None):
+            with self.assertRaises(TypeError):
+                torch.Tensor(wrong)
+        if numpy:
+            self.assertEqual(torch.Tensor(numpy.ones(2)).dtype, torch.float32)
+
+    def test_results_that_were_asked_for(self):
+        x = torch.tensor([1, 1, 2])
+        self.assertEqual(x.unique_consecutive().tolist(), [1, 2])
+        self.assertEqual([t.tolist() for t in x.unique_consecutive(return_inverse=True)], [[1, 2], [0, 0, 1]])
+        self.assertEqual([t.tolist() for t in x.unique_consecutive(return_counts=True)], [[1, 2], [2, 1]])
+        self.assertEqual([t.tolist() for t in x.unique_consecutive(True, True)], [[1, 2], [0, 0, 1], [2, 1]])
+        self.assertEqual(x.reshape(1, 3).unique_consecutive(dim=1).tolist(), [[1, 2]])
 
     def test_methods(self):
         x = torch.tensor([[1.0, 4.0], [9.0, 16.0]])

@@ -25,10 +25,10 @@ const char* format_of(DType t) {
       return "i";
     case DType::uint32:
       return "I";
-    case DType::int64:
-      return "q";
+    case DType::int64:  // numpy.int64 is the C type long where that has 64 bits
+      return sizeof(long) == 8 ? "l" : "q";
     case DType::uint64:
-      return "Q";
+      return sizeof(long) == 8 ? "L" : "Q";
     case DType::float16:
       return "e";
     case DType::float32:
