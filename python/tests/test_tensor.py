@@ -485,6 +485,14 @@ class Numpy(unittest.TestCase):
 
 
 class Values(unittest.TestCase):
+    def test_complex_halves_are_a_dtype_without_tensors(self):
+        half = torch.ones(2, dtype=torch.float16)
+        self.assertIs(torch.result_type(half, torch.tensor(1j)), torch.complex32)
+        self.assertIs(torch.chalf, torch.complex32)
+        for function in (lambda: torch.zeros(2, dtype=torch.complex32), lambda: half.to(torch.complex32), lambda: half + torch.tensor(1j)):
+            with self.assertRaises(RuntimeError):
+                function()
+
     def test_random_numbers_repeat(self):
         torch.manual_seed(0)
         first = torch.rand(3)
