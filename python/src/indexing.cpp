@@ -161,8 +161,10 @@ class Indexer {
     }
   }
   void gather(Tensor t) {
-    result_.indices.resize(static_cast<size_t>(dim_));
-    dim_ += is_mask(t) ? std::max<int64_t>(t.dim(), 1) : 1;
+    result_.indices.resize(static_cast<size_t>(dim_ - more_));
+    const int64_t dims = is_mask(t) ? std::max<int64_t>(t.dim(), 1) : 1;
+    dim_ += dims;
+    more_ += dims - 1;
     result_.indices.emplace_back(std::move(t));
   }
 
@@ -173,6 +175,7 @@ class Indexer {
 
   Indexed result_;
   int64_t dim_ = 0;
+  int64_t more_ = 0;  // dimensions of masks before dim_ beyond the first of each: a mask is one index
   int64_t gone_ = 0;  // dimensions of the tensor that the view lacks, less those that it has in addition
   std::optional<int64_t> rest_;
 };
@@ -211,6 +214,7 @@ Tensor source_for(PyObject* value, const Tensor& target) {
 int set(PyObject* self, PyObject* index, PyObject* value) {
   return guarded_int([&] {
     SCONCE_CHECK_AS(type, value != nullptr, "Tensor does not support deleting items");
+    if (index == Py_False) return 0;  // no element, whatever the sizes of the value are
     const Tensor& t = tensor_of(self);
     const Indexed found = Indexer(t).run(index);
     Tensor source = source_for(value, t);

@@ -115,9 +115,21 @@ class Indexing(unittest.TestCase):
         self.assertEqual(self.t[torch.tensor(1, dtype=torch.int8)].shape, (3, 4))
         self.assertEqual(self.t[..., torch.ones(3, 4, dtype=torch.uint8)].shape, (2, 12))
 
+    def test_masks_beside_other_indices(self):
+        mask = torch.tensor([[True, False, True], [False, False, True]])
+        wanted = [self.rows[0][0][3], self.rows[0][2][0], self.rows[1][2][3]]
+        self.assertEqual(self.t[mask, [3, 0, 3]].tolist(), wanted)
+        self.assertEqual(self.t[mask, torch.tensor([3, 0, 3]), None].tolist(), [[v] for v in wanted])
+        self.assertEqual(self.t[None, mask, [3, 0, 3]].tolist(), [wanted])
+        t = self.t.clone()
+        t[mask, [3, 0, 3]] = 0
+        self.assertEqual(t.sum().item(), self.t.sum().item() - sum(wanted))
+
     def test_leading_dimensions_of_values(self):
         t = torch.zeros(2, 3)
         t[True] = torch.ones(1, 1, 2, 3)
+        self.assertEqual(t.tolist(), [[1.0] * 3] * 2)
+        t[False] = torch.zeros(7)
         self.assertEqual(t.tolist(), [[1.0] * 3] * 2)
         t[torch.tensor([0, 1])] = torch.full((1, 1, 1, 3), 2.0)
         self.assertEqual(t.tolist(), [[2.0] * 3] * 2)
