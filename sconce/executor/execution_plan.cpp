@@ -126,6 +126,8 @@ std::unique_ptr<Frame> Plan::make_frame() const {
 
 void Plan::place_arena(Frame& frame) const {
   if (arena_bytes_ != 0) frame.arena = make_storage(arena_bytes_, tape_.device);
+  for (const ArenaGap& gap : arena_gaps_)
+    memory_poison()->fill(static_cast<char*>(frame.arena->data) + gap.offset, gap.bytes);
   for (BlockId b = 0; b < tape_.blocks.size(); ++b) {
     if (arena_offsets_[b] >= 0) frame.bases[b] = static_cast<char*>(frame.arena->data) + arena_offsets_[b];
   }
