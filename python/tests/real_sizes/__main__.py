@@ -3,7 +3,7 @@
     sconce-real-sizes --seconds 60                           all families, modes, threads; against the reference in NumPy
     sconce-real-sizes --calls 100000 --against torch         against PyTorch in double precision, with one thread
     sconce-real-sizes --family convolution,pool --level 2,3  some families, by the kernels of two levels
-    sconce-real-sizes --repeat 'pool:0:17 eager 2 twice'     one call again
+    sconce-real-sizes --repeat 'pool:0:17 eager 2 once'      one call again
     sconce-real-sizes --write FOLDER --calls 500             case files for sconce-conformance
 
 A child process runs some hundred calls at one level of vector instructions; a call that ends it is a difference.
@@ -36,7 +36,7 @@ def arguments():
     parser.add_argument("--family", default=",".join(CYCLE), help="families, separated by commas, in turn [all]")
     parser.add_argument("--threads", default="1,2,4", help="numbers of threads [1,2,4]")
     parser.add_argument("--level", default="4,3,2", help="levels of vector instructions, turn by turn [4,3,2]")
-    parser.add_argument("--mode", default="eager,planned,captured", help="eager, planned, captured [all]")
+    parser.add_argument("--mode", default="eager,planned,packed,captured", help="eager, planned, packed, captured [all]")
     parser.add_argument("--against", choices=("reference", "torch"), default="reference", help="what is right [reference]")
     parser.add_argument("--device", default="cpu", help="where Sconce runs: cpu, cuda [cpu]")
     parser.add_argument("--subject", default="sconce", help="what is compared: sconce, torch [sconce]")

@@ -65,8 +65,27 @@ class Module:
             tensor = tensor.to(self.T.float32)
         return tensor.numpy()
 
+    def module(self, call, tensors):
+        """A module that holds all arguments but the first."""
+        T = self.T
+
+        class Holder(T.nn.Module):
+            def __init__(self):
+                super().__init__()
+                for i, t in enumerate(tensors[1:]):
+                    self.register_buffer(f"held{i}", t)
+
+            def forward(self, x):
+                return call.run(T, x, *(getattr(self, f"held{i}") for i in range(len(tensors) - 1)))
+        return Holder()
+
     def function(self, call, mode, tensors):
         T = self.T
+        if mode == "packed":  # weights of modules are packed for plans, in some calls' time
+            traced = T.jit.trace(self.module(call, tensors), (tensors[0],), check_trace=False)
+            for _ in range(5):
+                traced(tensors[0])
+            return lambda *given: traced(given[0])
 
         def program(*tensors):
             return call.run(T, *tensors)
@@ -86,6 +105,8 @@ class Module:
         """pulls: a Pulls; None: no gradients."""
         T = self.T
         tensors = [self.tensor(g, scaled) for g in call.inputs]
+        if pulls is None:
+            tensors = [t.detach() for t in tensors]
         T.manual_seed(call.seed)
         f = self.function(call, mode, tensors)
         if mode != "eager":

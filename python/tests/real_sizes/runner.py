@@ -14,17 +14,19 @@ from real_sizes.engines import Module, Plain, Pulls
 
 
 class Setting:
-    """How a call runs: its mode, threads, whether twice. The level of vector instructions is the process's."""
+    """How a call runs: its mode, threads, gradients ("once", "twice", "none"). The level of vector instructions is the process's."""
 
-    def __init__(self, mode, threads, twice):
-        self.mode, self.threads, self.twice = mode, threads, twice
+    def __init__(self, mode, threads, gradients):
+        self.mode, self.threads, self.gradients = mode, threads, gradients
+
+    twice = property(lambda self: self.gradients == "twice")
 
     def __repr__(self):
-        return f"{self.mode} {self.threads}" + (" twice" if self.twice else "")
+        return f"{self.mode} {self.threads} {self.gradients}"
 
     @staticmethod
     def read(words):
-        return Setting(words[0], int(words[1]), len(words) > 2)
+        return Setting(words[0], int(words[1]), words[2])
 
 
 class Runner:
@@ -38,10 +40,13 @@ class Runner:
             self.reference = Module(torch, wide=True)
 
     def setting(self, call, key):
-        """Follows from the key. One in four of the calls that have second derivatives takes them."""
+        """Follows from the key. A quarter of the calls has no gradients, as many have second ones."""
         r = random.Random(key + ":setting")
-        mode = r.choice([m for m in self.modes if m in call.modes] or ["eager"])
-        return Setting(mode, r.choice(self.threads), not call.once and r.random() < 0.25)
+        mode = r.choice([m for m in self.modes if m in call.modes or m == "packed" and "planned" in call.modes and call.inputs] or ["eager"])
+        threads, share = r.choice(self.threads), r.random()
+        if mode == "packed" or share < 0.25 or not call.grads or not any(g.grad for g in call.inputs):
+            return Setting(mode, threads, "none")
+        return Setting(mode, threads, "twice" if share > 0.75 and not call.once else "once")
 
     def make(self, key, choices=None):
         d = Draws(key, choices)
@@ -54,7 +59,7 @@ class Runner:
         engine = reference or self.reference
         if key.startswith("optimizer"):  # PyTorch would load its compiler, for seconds
             engine = self.plain
-        pulls = Pulls(call, Draws(key + ":pulls")) if call.grads and any(g.grad for g in call.inputs) else None
+        pulls = Pulls(call, Draws(key + ":pulls")) if setting.gradients != "none" else None
         self.subject.T.set_num_threads(setting.threads)
         got = self.subject.run(call, pulls, setting.mode, setting.twice)
         expected = engine.run(call, pulls, "eager", setting.twice)

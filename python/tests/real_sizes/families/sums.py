@@ -29,6 +29,8 @@ def reduction(d):
     dtype = d.pick(COMPLEX) if kind in ("sum", "mean") and d.chance(8) else d.float_dtype()
     shape = d.shape(d.pick((1, 2, 2, 3, 4, 5)), budget(d))
     dim, keep = some_dims(d, len(shape)), d.chance(2)
+    if kind == "prod" and not isinstance(dim, int):
+        dim = None
     n = count_of(shape, dim)
     x = d.tensor(shape, dtype, transform={
         "prod": lambda v: np.exp(v * (0.5 / math.sqrt(n))) * np.where(v > 0, 1, -1),
@@ -48,9 +50,7 @@ def reduction(d):
         dims = () if dim is None else dim
         return Call(f"{kind}[{dims} {keep}]", [x], lambda T, x: getattr(T, kind)(x, dim=dims, keepdim=keep), n)
     if kind == "prod":
-        dim = dim if isinstance(dim, int) else None
         if dim is None:
-            x.values = np.where(np.abs(x.values) < 0.2, 1.0, x.values) if shape == () else x.values
             return Call("prod", [x], lambda T, x: T.prod(x), n, once=True)
         return Call(f"prod[{dim} {keep}]", [x], lambda T, x: T.prod(x, dim=dim, keepdim=keep), n, once=True)
     if kind == "vector_norm":
