@@ -1,5 +1,6 @@
 #include "sconce/executor/state_word.h"
 
+#include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/binding/autocast.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -16,7 +17,10 @@ AmbientState ambient_state() noexcept {
       uint64_t{m.include} | uint64_t{m.exclude} << 16 | uint64_t{m.exclude_grad} << 32 | uint64_t{m.inference} << 48;
   state.settings = static_cast<uint64_t>(default_dtype()) | uint64_t{is_deterministic()} << 16 |
                    static_cast<uint64_t>(static_cast<uint32_t>(num_threads())) << 32;
-  if (m.include & KeySet(Key::autocast).bits()) state.settings |= static_cast<uint64_t>(autocast_dtype()) << 8;
+  if (m.include & KeySet(Key::autocast).bits()) {
+    state.settings |= static_cast<uint64_t>(autocast_dtype()) << 8;
+    state.settings |= uint64_t{autograd::autocast_cache_enabled()} << 17;
+  }
   return state;
 }
 
@@ -31,10 +35,10 @@ std::string difference(const AmbientState& expected, const AmbientState& actual)
   };
   add(modes >> 32 & 0xffff, "grad_mode");
   add(modes >> 48 & 0xff, "inference_mode");
-  add((modes & autocast) || (settings >> 8 & 0xff), "autocast_state");
+  add((modes & autocast) || (settings >> 8 & 0xff) || (settings >> 17 & 1), "autocast_state");
   add((modes & 0xffff & ~autocast) || (modes >> 16 & 0xffff), "dispatch modes");
   add(settings & 0xff, "default_dtype");
-  add(settings >> 16 & 0xff, "deterministic");
+  add(settings >> 16 & 1, "deterministic");
   add(settings >> 32, "num_threads");
   return text;
 }

@@ -213,9 +213,7 @@ Owned array_attribute(Evaluator& e, PyObject* array, PyObject* name) {
     return Owned::take(PyObject_GetAttr(l.sample.get(), name));
   if (wanted == "dtype") {
     Owned dtype = Owned::take(PyObject_GetAttr(l.sample.get(), name));
-    if (!e.origins.outside(dtype.get()))
-      e.origins.enter(dtype.get(), e.origins.sources().add(Step::constant, kNoSource, 0, nullptr, dtype.get()))
-          .identity_guarded = true;
+    e.origins.enter_constant(dtype.get());
     return dtype;
   }
   PyObject* method = kMethods.contains(wanted) ? _PyType_Lookup(Py_TYPE(l.sample.get()), name) : nullptr;

@@ -96,11 +96,7 @@ static void load_lazily(PyObject* module, PyObject* name) {
 // A constant: reached through what is guarded already.
 static Owned constant(Origins& origins, Owned object) {
   if (is_constant(object.get()) || is_tensor(object.get())) return object;
-  if (!origins.outside(object.get())) {
-    Origins::Entry& e =
-        origins.enter(object.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, object.get()));
-    e.identity_guarded = true;
-  }
+  origins.enter_constant(object.get());
   return object;
 }
 

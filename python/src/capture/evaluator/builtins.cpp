@@ -92,6 +92,15 @@ struct Builtins {
     need(a, 2, 2, "issubclass");
     return truth_object(instance_of(e, a[0], a[1], true));
   }
+  static Owned callable(Evaluator& e, PyObject*, Arguments& a) {
+    need(a, 1, 1, "callable");
+    if (later_of(a[0])) return truth_object(later_class(a[0])->tp_call != nullptr);
+    if (sym_number(a[0])) return truth_object(false);
+    e.origins.guard_type(a[0]);
+    static PyObject* const name = interned("__call__");
+    if (is_heap_instance(a[0])) (void)e.origins.class_find(Py_TYPE(a[0]), name);
+    return truth_object(PyCallable_Check(a[0]));
+  }
   static Owned hasattr(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 2, "hasattr");
     want_now(a[1]);
@@ -451,9 +460,7 @@ struct Builtins {
   static Owned library_function(Evaluator& e, PyObject* callable, Arguments& a) {
     if (a.values.size() != 1 || !PyUnicode_CheckExact(a[0])) refuse("_function");
     const Owned found = Owned::take(PyObject_CallOneArg(callable, a[0]));
-    if (!e.origins.outside(found.get()))
-      e.origins.enter(found.get(), e.origins.sources().add(Step::constant, kNoSource, 0, nullptr, found.get()))
-          .identity_guarded = true;
+    e.origins.enter_constant(found.get());
     return Owned::share(found.get());
   }
   static Owned compiling(Evaluator&, PyObject*, Arguments&) { return Owned::share(Py_True); }
@@ -567,6 +574,7 @@ void add_builtins() {
   const std::pair<const char*, H> rows[] = {{"isinstance", B::isinstance},
                                             {"issubclass", B::issubclass},
                                             {"hasattr", B::hasattr},
+                                            {"callable", B::callable},
                                             {"getattr", B::getattr},
                                             {"setattr", B::setattr},
                                             {"delattr", B::delattr},
@@ -620,10 +628,11 @@ void add_builtins() {
   add("sconce._sconce", "_capture_compile", B::compile_inside);
   add("sconce._sconce", "_set_module_attribute", B::set_module_attribute);
   add("sconce._sconce", "_ModuleBase.__getattr__", B::module_getattr);
-  for (const char* name : {"is_grad_enabled", "_set_grad_enabled", "is_inference_mode_enabled", "get_default_dtype",
-                           "_set_inference_mode", "_restore_inference_mode", "_inference_mode_state", "_autocast_state",
-                           "_set_autocast", "clear_autocast_cache", "get_num_threads", "is_deterministic", "_cpu_level",
-                           "_change_torch_function_disabled", "set_default_dtype", "_is_torch_function_enabled"})
+  for (const char* name :
+       {"is_grad_enabled", "_set_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "_set_inference_mode",
+        "_restore_inference_mode", "_inference_mode_state", "_autocast_state", "_set_autocast", "clear_autocast_cache",
+        "get_num_threads", "is_deterministic", "_cpu_level", "_change_torch_function_disabled", "set_default_dtype",
+        "_is_torch_function_enabled", "_set_saves_inference_tensors"})
     add("sconce._sconce", name, B::state);
   add("types", "FunctionType.__get__", B::bind_function);
   add("sconce._polyfills.of_objects", "special", B::special_method);

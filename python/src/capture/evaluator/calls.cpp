@@ -8,6 +8,7 @@
 #include "capture/evaluator/callbacks.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/later.h"
+#include "capture/evaluator/memory_facts.h"
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/torch_modules.h"
 #include "capture/evaluator/warnings_guard.h"
@@ -613,9 +614,7 @@ Owned Evaluator::call_marked(PyObject* callable, const Arguments& args, bool con
   if (constant && std::any_of(values.begin(), values.end(), [&](PyObject* v) { return recorder.is_fake(v); }))
     break_here(Reason::unknown_callable, "a tensor is given to " + shown(callable) + ", whose result is a constant");
   Owned result = Owned::take(PyObject_Vectorcall(callable, values.data(), args.positional(), args.names.get()));
-  if (constant && !recorder.is_fake(result.get()) && !origins.outside(result.get()))
-    origins.enter(result.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, result.get()))
-        .identity_guarded = true;
+  if (constant && !recorder.is_fake(result.get())) origins.enter_constant(result.get());
   return result;
 }
 
@@ -625,9 +624,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
   PyTypeObject* type = Py_TYPE(callable);
   if (auto* function = reinterpret_cast<PyObject*>(function_of_compiled(callable))) {  // part of this graph
     origins.guard_identity(callable);
-    if (!origins.outside(function))
-      origins.enter(function, origins.sources().add(Step::constant, kNoSource, 0, nullptr, function)).identity_guarded =
-          true;
+    origins.enter_constant(function);
     return call(function, std::move(args), plain);
   }
   if (is_disabled(callable)) break_here(Reason::disabled, shown(callable));
@@ -668,9 +665,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     }
     if (const Owned behind = behind_lazy_function(callable)) {
       origins.guard_identity(callable);
-      if (!origins.outside(behind.get()))
-        origins.enter(behind.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, behind.get()))
-            .identity_guarded = true;
+      origins.enter_constant(behind.get());
       return call(behind.get(), std::move(args), plain);
     }
     if (Owned found = dispatch_by_class(*this, callable, args)) return found;
@@ -736,6 +731,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     if (Owned made = ask_later(*this, callable, args)) return made;
   }
   if (recorder.is_operator(callable)) {
+    if (Owned made = ask_memory(*this, callable, args)) return made;
     bool on_fakes = type != &PyCFunction_Type || PyCFunction_GET_SELF(callable) == nullptr ||
                     PyModule_Check(PyCFunction_GET_SELF(callable)) == 0 ||
                     known_of(callable).treatment == Treatment::unknown;
@@ -796,9 +792,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     origins.guard_identity(callable);
     warn_of_cache(*frames.back(), callable);
     const Owned function = Owned::take(PyObject_GetAttr(callable, attribute_name("__wrapped__")));
-    if (!origins.outside(function.get()))
-      origins.enter(function.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, function.get()))
-          .identity_guarded = true;
+    origins.enter_constant(function.get());
     return call(function.get(), std::move(args), plain);
   }
   if (is_heap_instance(callable)) {
@@ -883,9 +877,7 @@ Owned Evaluator::instantiate(PyTypeObject* type, Arguments args) {
       static PyTypeObject* const enum_meta = type_from("enum", "EnumMeta");
       if (PyType_IsSubtype(meta, enum_meta) && args.values.size() == 1 && is_constant(args[0])) {
         const Owned member = native(object, args, true);
-        if (!origins.outside(member.get()))
-          origins.enter(member.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, member.get()))
-              .identity_guarded = true;
+        origins.enter_constant(member.get());
         return Owned::share(member.get());
       }
       const Owned method = Owned::take(PyMethod_New(custom, object));

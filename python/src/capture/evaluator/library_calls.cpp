@@ -90,9 +90,7 @@ Owned get_logger(Evaluator& e, PyObject* callable, Arguments& args) {
   for (const Owned& value : args.values)
     if (!is_constant(value.get())) break_here(Reason::unknown_callable, "logging.getLogger");
   const Owned logger = e.call_c(callable, args);
-  if (!e.origins.outside(logger.get()))
-    e.origins.enter(logger.get(), e.origins.sources().add(Step::constant, kNoSource, 0, nullptr, logger.get()))
-        .identity_guarded = true;
+  e.origins.enter_constant(logger.get());
   return Owned::share(logger.get());
 }
 

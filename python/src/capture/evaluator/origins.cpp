@@ -201,6 +201,12 @@ Origins::Entry& Origins::enter(PyObject* object, SourceId source) {
   return entry;
 }
 
+void Origins::enter_constant(PyObject* object) {
+  const bool fresh = !outside(object);
+  Entry& entry = enter(object, sources_.add(Step::constant, kNoSource, 0, nullptr, object));
+  if (fresh) entry.identity_guarded = true;
+}
+
 SourceId Origins::source_of(PyObject* object) {
   object = canonical(object);
   if (const Entry* e = find(object)) return e->source;

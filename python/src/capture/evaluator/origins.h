@@ -50,6 +50,9 @@ class Origins {
   Owned wrap(PyObject* object, SourceId source);
   // Registers an object without a look at what it is.
   Entry& enter(PyObject* object, SourceId source);
+  // Registers an object that is reached through what is guarded already. One that is known from another source is guarded to
+  // be this very object: the program sees that both are the same.
+  void enter_constant(PyObject* object);
 
   Entry* find(PyObject* object) {
     const auto at = entries_.find(object);

@@ -357,7 +357,7 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
     case Op::jump_if_none:
     case Op::jump_if_not_none: {
       const Owned o = s.pop();
-      return jump_to((o.get() == Py_None) == (in.op == Op::jump_if_none));
+      return jump_to(is_same(o.get(), Py_None) == (in.op == Op::jump_if_none));
     }
     case Op::jump_if_true_or_pop:
     case Op::jump_if_false_or_pop: {
