@@ -394,11 +394,11 @@ PyObject* apply_function(PyObject*, PyObject* given) {
       output = Owned::take(PyObject_CallFunctionObjArgs(function.get(), ctx, args, nullptr));
       several = PyTuple_Check(output.get());
       if (!several) output = Owned::take(PyTuple_Pack(1, output.get()));
-      std::vector<Tensor> results;
+      std::vector<Tensor> results;  // undefined for other objects: backward has an argument for each of them, too
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(output.get()); ++i) {
         PyObject* item = PyTuple_GET_ITEM(output.get(), i);
         is_result.push_back(is_tensor(item));
-        if (is_result.back()) results.push_back(tensor_of(item));
+        results.push_back(is_result.back() ? tensor_of(item) : Tensor());
       }
       context.save_for_backward(marked(ctx, "to_save", "save_for_backward can only save variables"));
       context.mark_dirty(marked(ctx, "dirty_tensors", "mark_dirty can only accept variables"));
@@ -422,10 +422,10 @@ PyObject* apply_function(PyObject*, PyObject* given) {
     }
     if (!several) return is_result[0] ? wrap(results[0]).give() : Py_NewRef(PyTuple_GET_ITEM(output.get(), 0));
     Owned made = Owned::take(PyTuple_New(PyTuple_GET_SIZE(output.get())));
-    for (size_t i = 0, t = 0; i < is_result.size(); ++i) {
+    for (size_t i = 0; i < is_result.size(); ++i) {
       const auto at = static_cast<Py_ssize_t>(i);
       PyTuple_SET_ITEM(made.get(), at,
-                       is_result[i] ? wrap(results[t++]).give() : Py_NewRef(PyTuple_GET_ITEM(output.get(), at)));
+                       is_result[i] ? wrap(results[i]).give() : Py_NewRef(PyTuple_GET_ITEM(output.get(), at)));
     }
     return made.give();
   });

@@ -287,6 +287,47 @@ class CustomFunctions(unittest.TestCase):
             Bad.forward = staticmethod(lambda ctx, x: x.clone())
             Bad.apply(leaf()).sum().backward()
 
+    def test_results_that_are_no_tensors(self):
+        given = []
+
+        class Mixed(Function):
+            @staticmethod
+            def forward(ctx, x):
+                return "text", x * 2, None, x[:1]
+
+            @staticmethod
+            def backward(ctx, *grads):
+                given.extend(grads)
+                return grads[1] * 2
+
+        x = leaf()
+        text, y, none, view = Mixed.apply(x)
+        self.assertEqual((text, none, y.grad_fn is view.grad_fn), ("text", None, True))
+        y.sum().backward()
+        self.assertEqual([g if g is None else g.tolist() for g in given], [None, [1, 1, 1], None, [0]])
+        self.assertEqual(x.grad.tolist(), [2, 2, 2])
+
+    def test_in_place_on_views(self):
+        class Double(Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.mark_dirty(x)
+                return x.mul_(2)
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * 2
+
+        for use in ("view", "base", "both"):
+            x = leaf()
+            base = x.clone()
+            part = base[:2]
+            made = Double.apply(part)
+            self.assertIs(made, part)
+            loss = made.sum() if use == "view" else base.sum() if use == "base" else made.sum() + base.sum()
+            loss.backward()
+            self.assertEqual(x.grad.tolist(), {"view": [2, 2, 0], "base": [2, 2, 1], "both": [4, 4, 1]}[use])
+
     def test_once_differentiable(self):
         class Once(Function):
             @staticmethod

@@ -180,9 +180,14 @@ struct CustomCall {
       return;
     }
     set_history(t, node, slot);
-    if (base_of(*t.impl())) {
-      set_view_origin(*t.impl(), results.size() > 1 ? ViewOrigin::multiple : ViewOrigin::custom);
-    }
+    if (base_of(*t.impl()))
+      set_view_origin(*t.impl(), has_several_gradients() ? ViewOrigin::multiple : ViewOrigin::custom);
+  }
+
+  bool has_several_gradients() const {
+    return std::count_if(results.begin(), results.end(), [&](const Tensor& t) {
+             return t.defined() && is_differentiable(t.dtype()) && !contains(state().non_differentiable, t);
+           }) > 1;
   }
 
   void finish_dirty(const Tensor& t, uint32_t slot) {

@@ -100,6 +100,31 @@ TEST(Function, changes_an_argument_in_place) {
   EXPECT_EQ(text(plain), "tensor([2.])");
 }
 
+TEST(Function, changes_a_view_in_place) {
+  const Tensor x = leaf({1, 2, 3});
+  const Tensor base = x * 1;
+  const Tensor part = slice(base, 0, 0, 2);
+  EXPECT_TRUE(Double::apply(part).is_same(part));
+  EXPECT_EQ(grad_fn(base)->name(), "CopySlices");
+  backward({sum(part)});
+  EXPECT_EQ(grad_text(x), "tensor([2., 2., 0.])");
+}
+
+TEST(Function, has_undefined_results) {
+  const Tensor x = leaf({1, 2});
+  std::vector<bool> seen;
+  const Tensors y = apply_custom(
+      "Some", {x}, [&](Context&) { return Tensors{Tensor(), x * 2, Tensor()}; },
+      [&](Context&, const Tensors& g) {
+        for (const Tensor& t : g) seen.push_back(t.defined());
+        return Tensors{g[1] * 2};
+      });
+  EXPECT_EQ(output_number(y[1]), 1u);
+  backward({sum(y[1])});
+  EXPECT_EQ(seen, (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(grad_text(x), "tensor([2., 2.])");
+}
+
 TEST(Function, must_return_what_it_changed) {
   const auto forward = [x = leaf({1}) * 1](Context& ctx) -> Tensors {
     ctx.mark_dirty({x});

@@ -1,4 +1,6 @@
 // History of in-place operations: which tensors they may write, and the grad_fn that they leave.
+#include <atomic>
+
 #include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/autograd/views/copy_slices.h"
@@ -29,6 +31,8 @@ void rebase_history(const Tensor& t, Ref<Node> node, uint32_t slot, uint32_t sel
   set_history(root, make_ref<CopySlices>(root, t, std::move(node), self), 0);
   if (t.impl()->python) grad_flag_changes.fetch_add(1, std::memory_order_relaxed);
   t.impl()->meta |= TensorImpl::requires_grad;  // its own history is made when it is asked for
+  // A history made between the write and this call (check_inplace of a custom function asks for it) leads past `node`.
+  if (saw_version(*t.impl())) std::atomic_ref(make_state(t).version).store(t.version() - 1, std::memory_order_release);
 }
 
 }  // namespace sconce::autograd
