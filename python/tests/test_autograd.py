@@ -452,6 +452,69 @@ class GradCheck(unittest.TestCase):
             torch.autograd.gradcheck(Square.apply, (torch.ones(1),))
 
 
+class Modes(unittest.TestCase):
+    def test_generators(self):
+        decorators = [(torch.no_grad(), False), (torch.no_grad, False), (torch.enable_grad, True), (torch.set_grad_enabled(False), False),
+                      (torch.inference_mode(), False), (torch.inference_mode, False)]
+        for decorator, inside in decorators:
+            seen = []
+
+            @decorator
+            def generate(n):
+                try:
+                    for i in range(n):
+                        seen.append((torch.is_grad_enabled(), torch.is_inference_mode_enabled()))
+                        seen.append((yield i))
+                        seen.append(torch.is_grad_enabled())
+                except ValueError:
+                    seen.append(torch.is_grad_enabled())
+                    yield "caught"
+                finally:
+                    seen.append(torch.is_grad_enabled())
+                return "end"
+
+            outside = not inside
+            inference = "inference" in str(decorator)
+            with torch.set_grad_enabled(outside):
+                generator = generate(2)
+                self.assertEqual((next(generator), torch.is_grad_enabled()), (0, outside))
+                self.assertEqual((generator.send("sent"), torch.is_grad_enabled()), (1, outside))
+                with self.assertRaises(StopIteration) as end:
+                    next(generator)
+                self.assertEqual((end.exception.value, torch.is_grad_enabled()), ("end", outside))
+                self.assertEqual(seen, [(inside, inference), "sent", inside, (inside, inference), None, inside, inside])
+                seen.clear()
+                generator = generate(2)
+                next(generator)
+                self.assertEqual((generator.throw(ValueError), torch.is_grad_enabled()), ("caught", outside))
+                generator.close()
+                self.assertEqual((seen[1:], torch.is_grad_enabled()), ([inside, inside], outside))
+                seen.clear()
+                generator = generate(1)
+                next(generator)
+                generator.close()
+                self.assertEqual((seen[1:], torch.is_grad_enabled()), ([inside], outside))
+
+    def test_decorators(self):
+        before = torch.is_grad_enabled()
+        decorator = torch.set_grad_enabled(False)
+        self.assertFalse(torch.is_grad_enabled())
+        function = decorator(torch.is_grad_enabled)
+        self.assertEqual((torch.is_grad_enabled(), function(), torch.is_grad_enabled()), (before, False, before))
+
+        @torch.no_grad
+        def named():
+            """Text."""
+            return torch.is_grad_enabled()
+
+        self.assertEqual((named(), named.__name__, named.__doc__), (False, "named", "Text."))
+        with torch.no_grad():
+            self.assertTrue(torch.enable_grad(torch.is_grad_enabled)())
+        with self.assertWarnsRegex(FutureWarning, "Decorating classes is deprecated"):
+            made = torch.no_grad()(type("Made", (), {"__init__": lambda self: setattr(self, "on", torch.is_grad_enabled())}))
+        self.assertFalse(made().on)
+
+
 class Functional(unittest.TestCase):
     def test_jacobian(self):
         x = torch.tensor([1.0, 2.0])

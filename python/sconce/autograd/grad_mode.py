@@ -1,14 +1,24 @@
 """Modes of recording, as context managers and decorators."""
 
 import functools
+import inspect
+import warnings
 
 from .. import _sconce
 
 
 class _Mode:
-    """A context manager that is a decorator, too."""
+    """A context manager that is a decorator, too. It holds inside of a decorated generator, and not in the caller between its values."""
 
     def __call__(self, function):
+        if inspect.isclass(function):
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+                          "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
+                          "and nothing else.", FutureWarning, stacklevel=2)
+            return functools.partial(_called_inside, self._again, function)
+        if inspect.isgeneratorfunction(function):
+            return _generator_inside(self._again, function)
+
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
             with self._again():
@@ -20,7 +30,47 @@ class _Mode:
         return type(self)()
 
 
-class no_grad(_Mode):
+def _called_inside(mode, function, *args, **kwargs):
+    with mode():
+        return function(*args, **kwargs)
+
+
+def _generator_inside(mode, function):
+    """A generator function whose body runs in the mode. The mode ends at each yield and begins again when the generator goes on."""
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        try:
+            with mode():
+                value = next(generator)
+            while True:
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    with mode():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    with mode():
+                        value = generator.throw(error)
+                else:
+                    with mode():
+                        value = generator.send(sent)
+        except StopIteration as end:
+            return end.value
+
+    return wrapped
+
+
+class _BareMode(_Mode):
+    """A mode without arguments, which also decorates without parentheses."""
+
+    def __new__(cls, function=None):
+        return super().__new__(cls) if function is None else cls()(function)
+
+
+class no_grad(_BareMode):
     """Operations inside are not recorded."""
 
     enabled = False
@@ -46,6 +96,10 @@ class set_grad_enabled(_Mode):
         self.mode, self.before = bool(mode), _sconce.is_grad_enabled()
         _sconce._set_grad_enabled(self.mode)
 
+    def __call__(self, function):
+        _sconce._set_grad_enabled(self.before)  # a decorator changes nothing at once
+        return super().__call__(function)
+
     def __enter__(self):
         _sconce._set_grad_enabled(self.mode)
 
@@ -58,6 +112,9 @@ class set_grad_enabled(_Mode):
 
 class inference_mode(_Mode):
     """Nothing inside is recorded, and tensors made inside can never be."""
+
+    def __new__(cls, mode=True):
+        return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
 
     def __init__(self, mode=True):
         self.mode = bool(mode)
