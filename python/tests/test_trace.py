@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 import warnings
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import sconce as torch
 import traced_cases
@@ -22,6 +23,51 @@ def warnings_of(function, *inputs, **options):
         warnings.simplefilter("always")
         trace(function, *inputs, **options)
     return [str(w.message) for w in caught if issubclass(w.category, jit.TracerWarning)]
+
+
+class DictOfPairs(nn.Module):
+    def forward(self, d: Dict[str, Tuple[torch.Tensor, torch.Tensor]]) -> Dict[str, Tuple[torch.Tensor, torch.Tensor]]:
+        out: Dict[str, Tuple[torch.Tensor, torch.Tensor]] = {}
+        for key, value in d.items():
+            out[key] = (value[0] + 1, value[1] * 2)
+        return out
+
+
+class ListOfPairs(nn.Module):
+    def forward(self, pairs: List[Tuple[torch.Tensor, torch.Tensor]]) -> List[Tuple[torch.Tensor, torch.Tensor]]:
+        return [(a + b, a - b) for a, b in pairs]
+
+
+class ListOfLists(nn.Module):
+    def forward(self, lists: List[List[torch.Tensor]]) -> List[List[torch.Tensor]]:
+        return [[a + 1 for a in items] for items in lists]
+
+
+class Optionals(nn.Module):
+    def forward(self, items: List[Optional[torch.Tensor]], more: Optional[torch.Tensor]) -> torch.Tensor:
+        total = torch.zeros(2)
+        for item in items:
+            if item is not None:
+                total = total + item
+        return total if more is None else total + more
+
+
+class Pair(NamedTuple):
+    a: torch.Tensor
+    b: torch.Tensor
+
+
+class NamedPairs(nn.Module):
+    def forward(self, pairs: List[Pair], pair: Pair) -> Dict[str, List[torch.Tensor]]:
+        return {"x": [p.a for p in pairs], "y": [p.b * 2 + pair.a for p in pairs]}
+
+
+class Numbered(nn.Module):
+    def forward(self, d: Dict[int, Dict[str, torch.Tensor]], sizes: List[int]) -> Dict[int, Dict[str, torch.Tensor]]:
+        out: Dict[int, Dict[str, torch.Tensor]] = {}
+        for key, value in d.items():
+            out[key] = {"z": value["z"] * sizes[0]}
+        return out
 
 
 class RecordedGraphs(unittest.TestCase):
@@ -310,6 +356,33 @@ class Modules(unittest.TestCase):
         self.assertIn('prim::CallMethod[name="forward"]', str(traced.graph))
         self.assertEqual(traced(torch.ones(2)).tolist(), [3.0, 3.0])
         self.assertEqual(traced(torch.full((2,), 9.0)).tolist(), [10.0, 10.0])
+
+    def test_containers_cross_the_border_to_scripts(self):
+        x, y = torch.tensor([1.0, 2.0]), torch.tensor([5.0, 7.0])
+        uses = [
+            (DictOfPairs, lambda c, x: (lambda r: r["a"][0] + r["b"][1])(c({"a": (x, x * 2), "b": (x + 1, x)}))),
+            (ListOfPairs, lambda c, x: (lambda r: r[0][0] * r[1][1])(c([(x, x * 2), (x + 1, x)]))),
+            (ListOfLists, lambda c, x: (lambda r: r[0][0] * r[1][0])(c([[x, x * 2], [x + 1]]))),
+            (Optionals, lambda c, x: c([x, None, x * 2], None) + c([None], x)),
+            (NamedPairs, lambda c, x: (lambda r: r["x"][0] - r["y"][1])(c([Pair(x, x * 2), Pair(x, x * 3)], Pair(x, x)))),
+            (Numbered, lambda c, x: (lambda r: r[1]["z"] - r[2]["z"] * 2)(c({1: {"z": x}, 2: {"z": x * 3}}, [3, 4]))),
+        ]
+        for kind, use in uses:
+            class Parent(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.child = jit.script(kind())
+
+                def forward(self, x):
+                    return use(self.child, x)
+
+            module = Parent()
+            traced = jit.trace(module, (x,), check_inputs=[(y,)])
+            self.assertEqual(traced(y).tolist(), module(y).tolist(), kind.__name__)
+            with tempfile.TemporaryDirectory() as folder:
+                file = str(pathlib.Path(folder) / "m.pt")
+                traced.save(file)
+                self.assertEqual(jit.load(file)(y).tolist(), module(y).tolist(), kind.__name__)
 
     def test_modules_outside_are_refused(self):
         other = jit.script(nn.Linear(3, 3))

@@ -68,6 +68,21 @@ const void* identity(const Value& v) {
   return nullptr;
 }
 
+// Is it, or does it contain, a tensor or an object: something that a trace must not keep as a constant?
+bool holds_traced(const Value& v) {
+  if (v.is_tensor() || v.is_object()) return true;
+  if (v.is_list()) {
+    if (v.to_list().is_tensors()) return true;
+    const std::vector<Value> items = v.to_list().values();
+    return std::any_of(items.begin(), items.end(), holds_traced);
+  }
+  if (v.is_tuple()) return std::any_of(v.to_tuple().items.begin(), v.to_tuple().items.end(), holds_traced);
+  if (!v.is_dict()) return false;
+  const auto items = v.to_dict().items();
+  return std::any_of(items.begin(), items.end(),
+                     [](const auto& item) { return holds_traced(item.first) || holds_traced(item.second); });
+}
+
 const Op& op_named(const char* name) {
   const Op* op = find_op(name);
   SCONCE_ASSERT(op);
@@ -110,10 +125,20 @@ ir::Value* Tracer::known(const void* identity) {
 }
 
 ir::Value* Tracer::value_of(const Value& v) {
-  if (v.is_list() && v.to_list().is_tensors()) {
+  if (v.is_list() && holds_traced(v)) {
     std::vector<ir::Value*> items;
     for (const Value& item : v.to_list().values()) items.push_back(value_of(item));
-    return list_of(tensor_type(), items);
+    return list_of(v.to_list().element_type(), items);
+  }
+  if (v.is_dict() && holds_traced(v)) {
+    std::vector<ir::Value*> items;
+    for (const auto& [key, item] : v.to_dict().items()) {
+      items.push_back(value_of(key));
+      items.push_back(value_of(item));
+    }
+    ir::Node* node = graph_->create(ir::kind::DictConstruct, items, 1);
+    node->output()->set_type(v.type());
+    return insert(node, false)->output();
   }
   if (v.is_tuple()) {
     std::vector<ir::Value*> items;
@@ -123,7 +148,8 @@ ir::Value* Tracer::value_of(const Value& v) {
       types.push_back(items.back()->type());
     }
     ir::Node* node = graph_->create(ir::kind::TupleConstruct, items, 1);
-    node->output()->set_type(tuple_type(types));
+    const TypePtr named = v.to_tuple().named_type;
+    node->output()->set_type(named ? named : tuple_type(types));
     return insert(node, false)->output();
   }
   if (v.is_object()) {
@@ -174,12 +200,17 @@ void Tracer::set_value(const Value& v, ir::Value* value) {
     }
   } else if (v.is_dict()) {
     const auto items = v.to_dict().items();
-    ir::Node* values = graph_->create(op_named("aten::values.str"), {value});
+    const Op* op = ir::resolve_op(ir::Symbol("aten::values"), {value->type()});
+    SCONCE_CHECK(op, "a dict with keys of type {} cannot be a result in a trace", v.to_dict().key_type()->annotation());
+    ir::Node* values = graph_->create(*op, {value});
     values->output()->set_type(list_type(v.to_dict().value_type()));
     insert(values, false);
     ir::Node* unpack = graph_->create(ir::kind::ListUnpack, {values->output()}, items.size());
     insert(unpack, false);
-    for (size_t i = 0; i < items.size(); ++i) set_value(items[i].second, unpack->output(i));
+    for (size_t i = 0; i < items.size(); ++i) {
+      unpack->output(i)->set_type(items[i].second.type());
+      set_value(items[i].second, unpack->output(i));
+    }
   } else {
     fail("Tracer cannot set value trace for type {}. Supported types are tensor, tensor list, and tuple of tensors.",
          v.type()->annotation());
