@@ -1,5 +1,6 @@
 """sconce.jit.script: functions and classes of Python, with the names that they see."""
 
+import contextlib
 import enum
 import io
 import math
@@ -8,6 +9,7 @@ import os
 import tempfile
 import typing
 import unittest
+import warnings
 from dataclasses import dataclass
 from typing import Dict, List, NamedTuple, Optional, Tuple
 from typing import List as L
@@ -236,6 +238,24 @@ class Functions(unittest.TestCase):
 
         with self.assertRaisesRegex(Exception, "from Python"):
             g(x)
+
+    def test_output_is_that_of_python(self):
+        @jit.script
+        def speak(x: Tensor) -> Tensor:
+            print("size", x.size(0), [1.5])
+            warnings.warn("careful")
+            return x
+
+        with contextlib.redirect_stdout(io.StringIO()) as said, warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            speak(torch.ones(2))
+            speak(torch.ones(2))
+        self.assertEqual(said.getvalue(), "size 2 [1.5]\n" * 2)
+        self.assertEqual([(w.category, str(w.message)) for w in warned], [(UserWarning, "careful")] * 2)
+        with contextlib.redirect_stdout(None), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with self.assertRaisesRegex(Exception, "careful"):
+                speak(torch.ones(2))
 
     def test_graphs(self):
         @jit.script

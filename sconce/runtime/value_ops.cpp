@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "sconce/base/program_output.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/types/class_info.h"
 #include "sconce/types/script_text.h"
@@ -208,6 +209,7 @@ void tolist_of(Slot* base, const Instruction& i) {
 }
 
 void warn(const Value& message, BuildSite& site, const Site* place) {
+  if (program_output().warn) return program_output().warn(message.to_string_ref());  // the host has filters of its own
   if (site.warned.exchange(true)) return;
   std::string text = place && place->range ? place->range.to_string() + ": " : std::string();
   text += "UserWarning: " + message.to_string_ref() + "\n";

@@ -5,6 +5,7 @@
 #include "programs/program_values.h"
 #include "programs/programs.h"
 #include "sconce/base/error.h"
+#include "sconce/base/program_output.h"
 #include "sconce/frontend/script/program/host_program.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"
@@ -327,6 +328,20 @@ PyObject* set_class_finder(PyObject*, PyObject* finder) {
   Py_RETURN_NONE;
 }
 
+// print() of programs writes to sys.stdout of the moment; None there discards it.
+void print_to_python(std::string_view line) {
+  call_python([&] {
+    PyObject* file = PySys_GetObject("stdout");
+    if (file == nullptr || file == Py_None) return;
+    const Owned kept = Owned::share(file);
+    check(PyFile_WriteObject(text(line).get(), kept.get(), Py_PRINT_RAW));
+  });
+}
+// warnings.warn() of programs is a warning of Python at the line that called the program.
+void warn_in_python(std::string_view message) {
+  call_python([&] { check(PyErr_WarnEx(PyExc_UserWarning, std::string(message).c_str(), 1)); });
+}
+
 PyMethodDef functions[] = {
     {"_script_scope", make_scope, METH_VARARGS, "(prefix, lookup): names of one function or class."},
     {"_script_function", make_function, METH_VARARGS, "(scope, texts)"},
@@ -367,6 +382,9 @@ PyObject* class_of_type(TypePtr type) {
 
 jit::UnitPtr scripted_unit() { return program().unit(); }
 
-void add_scripting(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+void add_scripting(PyObject* module) {
+  check(PyModule_AddFunctions(module, functions));
+  set_program_output({print_to_python, warn_in_python});
+}
 
 }  // namespace sconce::python

@@ -1,6 +1,5 @@
 // Statements of programs around their tensors: assertions, printing, sizes as lists.
-#include <cstdio>
-
+#include "sconce/base/program_output.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/program_kernels.h"
 #include "sconce/tensor/strides.h"
@@ -39,7 +38,7 @@ void device_from_name(const Op&, KeySet, Value* args, Value* returns) {
 void device_with_index(const Op&, KeySet, Value* args, Value* returns) {
   returns[0] = parse_device(args[0].to_string_ref() + ":" + std::to_string(args[1].to_int()));
 }
-void print_line(const Op&, KeySet, Value* args, Value*) { std::printf("%s\n", args[0].to_string_ref().c_str()); }
+void print_line(const Op&, KeySet, Value* args, Value*) { print_text(args[0].to_string_ref() + "\n"); }
 void assert_scalar(const Op&, KeySet, Value* args, Value*) {
   SCONCE_CHECK(args[0].to_scalar().to_bool(), "{}", args[1].to_string_ref());
 }

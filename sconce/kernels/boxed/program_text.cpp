@@ -1,6 +1,5 @@
 // What programs write.
-#include <cstdio>
-
+#include "sconce/base/program_output.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/generated/environment_kernels.h"
 #include "sconce/types/script_text.h"
@@ -14,7 +13,7 @@ void print_values(const Op&, KeySet, Value* args, Value*) {
     line += script_text(v);
   }
   line += '\n';
-  std::fwrite(line.data(), 1, line.size(), stdout);
+  print_text(line);
 }
 
 }  // namespace sconce::boxed

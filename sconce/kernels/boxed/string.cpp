@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "sconce/base/program_output.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/environment_kernels.h"
@@ -90,6 +91,7 @@ void string_to_float(const Op&, KeySet, Value* args, Value* returns) {
 }
 
 void warn(const Op&, KeySet, Value* args, Value*) {
+  if (program_output().warn) return program_output().warn(args[0].to_string_ref());
   std::fprintf(stderr, "Warning: %s\n", args[0].to_string_ref().c_str());
 }
 
