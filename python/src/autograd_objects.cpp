@@ -6,6 +6,7 @@
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/custom_function.h"
 #include "sconce/autograd/graph/accumulate_grad.h"
+#include "sconce/autograd/graph/inference_saves.h"
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -519,6 +520,17 @@ PyObject* queue_callback(PyObject*, PyObject* f) {
   });
 }
 
+PyObject* set_saves_inference_tensors(PyObject*, PyObject* allowed) {
+  return guarded([&] { return PyBool_FromLong(autograd::set_saves_inference_tensors(is_true(allowed))); });
+}
+PyObject* without_inference(PyObject*, PyObject* tensor) {
+  return guarded([&] {
+    SCONCE_CHECK_AS(type, is_tensor(tensor), "a tensor was expected, got {}", class_name(tensor));
+    const Tensor made = autograd::without_inference(tensor_of(tensor));
+    return made.is_same(tensor_of(tensor)) ? Py_NewRef(tensor) : wrap(made).give();
+  });
+}
+
 PyMethodDef functions[] = {
     {"_apply_function", apply_function, METH_VARARGS, nullptr},
     {"_push_saved_tensors_hooks", push_saved_tensor_hooks, METH_VARARGS, nullptr},
@@ -528,6 +540,8 @@ PyMethodDef functions[] = {
     {"is_anomaly_check_nan_enabled", does_anomaly_check_nan, METH_NOARGS, "Does anomaly mode look for NaN?"},
     {"_gradient_edge", gradient_edge, METH_O, nullptr},
     {"_queue_callback", queue_callback, METH_O, nullptr},
+    {"_set_saves_inference_tensors", set_saves_inference_tensors, METH_O, nullptr},
+    {"_without_inference", without_inference, METH_O, nullptr},
     {}};
 
 }  // namespace

@@ -4,13 +4,39 @@ import functools
 
 import sconce as torch
 
+from .. import _sconce
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from .vmap import _RANDOM
+
+
+class _Recording:
+    """The region of a transform: operations are recorded whatever the modes around it, and captured tensors that were made in
+    inference mode are constants."""
+
+    def __enter__(self):
+        self.before = _sconce.is_grad_enabled()
+        self.inference = _sconce.is_inference_mode_enabled()
+        self.saves = _sconce._set_saves_inference_tensors(True)
+        if self.inference:
+            self.state = _sconce._inference_mode_state()
+            _sconce._set_inference_mode(False)
+        _sconce._set_grad_enabled(True)
+
+    def __exit__(self, *error):
+        if self.inference:
+            _sconce._restore_inference_mode(self.state)
+        _sconce._set_grad_enabled(self.before)
+        _sconce._set_saves_inference_tensors(self.saves)
 
 
 def _watched(value, level):
     """A tensor of this level: one that records, beside the one that was given; a graph outside goes on through it."""
-    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
-        return value
+    if not isinstance(value, torch.Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
+    if not (value.is_floating_point() or value.is_complex()):
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if value.is_inference():
+        value = _sconce._without_inference(value)
     if value.requires_grad:
         return value.view_as(value)
     made = value.detach().requires_grad_()
@@ -36,17 +62,38 @@ def _reaches_others(tensor, own):
 
 def _left(value, level):
     """A result as callers outside of the level see it: without a history that only leads to the level's own tensors."""
-    if not isinstance(value, torch.Tensor) or not value.requires_grad or value.is_leaf:
+    if not isinstance(value, torch.Tensor) or not value.requires_grad:
         return value
+    if value.is_leaf:
+        return value.detach() if any(value is own for own in level) else value
     return value if _reaches_others(value, level) else value.detach()
 
 
 def _check_argnums(argnums, args, name):
     for i in argnums if isinstance(argnums, tuple) else (argnums,):
         if not isinstance(i, int):
-            raise RuntimeError(f"argnum must be int or tuple of ints, but got {type(i)}")
+            raise RuntimeError(f"argnum must be int, got: {type(i)}")
         if not -len(args) <= i < len(args):
             raise RuntimeError(f"{name}: Got argnum={i}, but only {len(args)} positional inputs")
+    if isinstance(argnums, tuple) and len({i % len(args) for i in argnums}) < len(argnums):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+
+
+def _check_results(leaves, name):
+    """The results of a function are tensors that can have gradients, at least one."""
+    for leaf in leaves:
+        if not isinstance(leaf, torch.Tensor):
+            raise RuntimeError(f"{name}: Expected f(*args) to return only tensors, got unsupported type {type(leaf)}")
+    if not leaves:
+        raise RuntimeError(f"{name}: Expected f to be a function that has non-empty output (got output = [])")
+
+
+def _check_real(leaves, name, kind):
+    for index, leaf in enumerate(leaves):
+        if isinstance(leaf, torch.Tensor) and leaf.is_complex():
+            inputs = f"inputs to be real but received complex tensor at flattened input idx: {index}"
+            outputs = f"outputs to be real but received complex tensor at flattened output idx: {index}"
+            raise RuntimeError(f"{name}: Expected all {inputs if kind == 'input' else outputs}")
 
 
 def _split(argnums, args, level):
@@ -82,7 +129,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     def wrapper(*args, **kwargs):
         level = []
         _check_argnums(argnums, args, "grad_and_value")
-        with torch.enable_grad():
+        with _Recording():
             given, chosen = _split(argnums, args, level)
             output, aux = func(*given, **kwargs), None
             if has_aux:
@@ -94,6 +141,8 @@ def grad_and_value(func, argnums=0, has_aux=False):
             if output.dim() != 0:
                 raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
                                    f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+            if output.is_complex():
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
             gradients = _gradients([output], chosen)
         gradients = tree_map(lambda leaf: _left(leaf, level), gradients)
         value = _left(output, level)
@@ -117,7 +166,7 @@ def grad(func, argnums=0, has_aux=False):
 def vjp(func, *primals, has_aux=False):
     """(func(*primals), a function that multiplies vectors with the Jacobian from the left)."""
     level = []
-    with torch.enable_grad():
+    with _Recording():
         watched = tuple(tree_map(lambda leaf: _watched(leaf, level), primal) for primal in primals)
         output, aux = func(*watched), None
     if has_aux:
@@ -125,9 +174,10 @@ def vjp(func, *primals, has_aux=False):
             raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True")
         output, aux = output
     leaves, spec = tree_flatten(output)
+    _check_results(leaves, "vjp(f, *primals)")
     for leaf in leaves:
-        if not isinstance(leaf, torch.Tensor):
-            raise RuntimeError(f"vjp(f, *primals): Expected f(*args) to return only tensors, got unsupported type {type(leaf)}")
+        if not (leaf.is_floating_point() or leaf.is_complex()):
+            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {leaf.dtype}")
 
     def product(*cotangents, retain_graph=True, create_graph=None):
         tree = cotangents[0] if len(cotangents) == 1 else cotangents
@@ -135,13 +185,52 @@ def vjp(func, *primals, has_aux=False):
         if given != spec and not (spec.kind is None and given.kind is None):
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                                f"cotangents: {given}, primal output: {spec}")
-        with torch.enable_grad():
+        with _Recording():
             result = _gradients(leaves, watched, found)
         result = tree_map(lambda leaf: _left(leaf, level), result)
         return tuple(result)
 
     shown = tree_map(lambda leaf: _left(leaf, level), output)
     return (shown, product, tree_map(lambda leaf: _left(leaf, level), aux)) if has_aux else (shown, product)
+
+
+class _Linearized:
+    """The value of a function at its arguments, and its Jacobian as a map of tangents: the gradient of vjp with respect to the vector
+    of vjp. The function is called once."""
+
+    def __init__(self, func, primals, has_aux, name):
+        self.level = []
+        with _Recording():
+            watched = tree_map(lambda leaf: _watched(leaf, self.level), primals)
+            output, aux = func(*watched), None
+            if has_aux:
+                if not (isinstance(output, tuple) and len(output) == 2):
+                    raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
+                output, aux = output
+            self.leaves, self.spec = tree_flatten(output)
+            _check_results(self.leaves, name)
+            self.vectors = [torch.zeros_like(leaf).requires_grad_() if leaf.is_floating_point() or leaf.is_complex() else None
+                            for leaf in self.leaves]
+            self.level += [vector for vector in self.vectors if vector is not None]
+            self.products = tree_flatten(_gradients(self.leaves, watched, self.vectors))[0]
+        self.aux = tree_map(lambda leaf: _left(leaf, self.level), aux)
+
+    def value(self):
+        return tree_unflatten([_left(leaf, self.level) for leaf in self.leaves], self.spec)
+
+    def push(self, tangents):
+        """The tangents of the results, as a list, for those of the arguments."""
+        pairs = [(p, t) for p, t in zip(self.products, tangents) if isinstance(p, torch.Tensor) and p.requires_grad]
+        inputs = [vector for vector in self.vectors if vector is not None]
+        with _Recording():
+            found = [None] * len(inputs)
+            if pairs and inputs:
+                found = torch.autograd.grad([p for p, _ in pairs], inputs, [t.to(p.dtype) for p, t in pairs], create_graph=True,
+                                            allow_unused=True)
+            remaining = iter(found)
+            made = [None if vector is None else next(remaining) for vector in self.vectors]
+            made = [torch.zeros_like(leaf) if tangent is None else tangent for leaf, tangent in zip(self.leaves, made)]
+        return [_left(tangent, self.level) for tangent in made]
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
@@ -152,31 +241,15 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     if tree_flatten(primals)[1] != tree_flatten(tangents)[1]:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure.")
-    level = []
-    with torch.enable_grad():
-        watched = tuple(tree_map(lambda leaf: _watched(leaf, level), primal) for primal in primals)
-        output, aux = func(*watched), None
-        if has_aux:
-            output, aux = output
-        leaves, spec = tree_flatten(output)
-        vectors = [torch.zeros_like(leaf).requires_grad_() for leaf in leaves]
-        level += vectors
-        products = tree_flatten(_gradients(leaves, watched, vectors))[0]
-        given = tree_flatten(tangents)[0]
-        pairs = [(p, t) for p, t in zip(products, given) if isinstance(p, torch.Tensor) and p.requires_grad]
-        if pairs:
-            found = torch.autograd.grad([p for p, _ in pairs], vectors, [t.to(p.dtype) for p, t in pairs], create_graph=True, allow_unused=True)
-        else:
-            found = [None] * len(vectors)
-        found = [torch.zeros_like(leaf) if tangent is None else tangent for leaf, tangent in zip(leaves, found)]
-    shown = tree_unflatten([_left(leaf, level) for leaf in leaves], spec)
-    result = tree_unflatten([_left(tangent, level) for tangent in found], spec)
-    return (shown, result, aux) if has_aux else (shown, result)
+    linear = _Linearized(func, primals, has_aux, "jvp(f, primals, tangents)")
+    result = tree_unflatten(linear.push(tree_flatten(tangents)[0]), linear.spec)
+    return (linear.value(), result, linear.aux) if has_aux else (linear.value(), result)
 
 
 def linearize(func, *primals):
     """(func(*primals), a function that multiplies the Jacobian with tangents)."""
-    return func(*primals), lambda *tangents: jvp(func, primals, tangents)[1]
+    linear = _Linearized(func, primals, False, "linearize(f, *primals)")
+    return linear.value(), lambda *tangents: tree_unflatten(linear.push(tree_flatten(tangents)[0]), linear.spec)
 
 
 def _units(tensor):
@@ -206,8 +279,12 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
                 given[i] = value
             return func(*given, **kwargs)
 
-        output, product, *aux = vjp(of_chosen, *(args[i] for i in places), has_aux=has_aux)
+        chosen = tuple(args[i] for i in places)
+        inputs, input_spec = tree_flatten(chosen)
+        _check_real(inputs, "jacrev", "input")
+        output, product, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
         leaves, spec = tree_flatten(output)
+        _check_real(leaves, "jacrev", "output")
 
         def rows_of(index):
             """Products with all unit vectors of one output."""
@@ -218,15 +295,11 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
         results = []
         for index, leaf in enumerate(leaves):
-            stacked = list(rows_of(index))
-            per_argument = []
-            for place in range(len(places)):
-                parts, inner = zip(*(tree_flatten(row[place]) for row in stacked)) if stacked else ([], [])
-                if not stacked:
-                    raise RuntimeError("jacrev: a result has no elements")
-                joined = [torch.stack(list(column)).reshape((*leaf.shape, *column[0].shape)) for column in zip(*parts)]
-                per_argument.append(tree_unflatten(joined, inner[0]))
-            results.append(tuple(per_argument) if isinstance(argnums, tuple) else per_argument[0])
+            rows = [tree_flatten(row)[0] for row in rows_of(index)]
+            parts = [torch.stack([row[i] for row in rows]).reshape((*leaf.shape, *given.shape)) if rows else
+                     given.new_zeros((*leaf.shape, *given.shape)) for i, given in enumerate(inputs)]
+            of_inputs = tree_unflatten(parts, input_spec)
+            results.append(of_inputs if isinstance(argnums, tuple) else of_inputs[0])
         result = tree_unflatten(results, spec)
         return (result, aux[0]) if has_aux else result
 
@@ -234,32 +307,45 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """A function that returns the Jacobian, column by column."""
-    if randomness != "error":
+    """A function that returns the Jacobian, column by column. The result has the structure of func's result. Each of its tensors is
+    replaced by a tuple over argnums, if that is a tuple, of trees as the arguments are."""
+    if randomness not in ("error", "same"):
         raise NotImplementedError(f"jacfwd: randomness={randomness!r} is not supported")
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
         _check_argnums(argnums, args, "jacfwd")
         places = [i % len(args) for i in (argnums if isinstance(argnums, tuple) else (argnums,))]
-        aux = None
-        columns = []
-        for place in places:
-            def of_one(value, place=place):
-                given = list(args)
-                given[place] = value
-                return func(*given, **kwargs)
 
+        def of_chosen(*chosen):
+            given = list(args)
+            for i, value in zip(places, chosen):
+                given[i] = value
+            begun = torch.get_rng_state() if randomness == "error" else None
+            result = func(*given, **kwargs)
+            if begun is not None and not torch.equal(torch.get_rng_state(), begun):
+                raise RuntimeError(_RANDOM)
+            return result
+
+        chosen = tuple(args[i] for i in places)
+        inputs, input_spec = tree_flatten(chosen)
+        _check_real(inputs, "jacfwd", "input")
+        linear = _Linearized(of_chosen, chosen, has_aux, "jacfwd(f, argnums)(*args)")
+        _check_real(linear.leaves, "jacfwd", "output")
+        columns = []  # of each input: the tangents of all results
+        for index, given in enumerate(inputs):
+            columns.append([linear.push([unit if i == index else torch.zeros_like(leaf) for i, leaf in enumerate(inputs)])
+                            for unit in _units(given)])
+        results = []
+        for number, leaf in enumerate(linear.leaves):
             parts = []
-            for unit in _units(args[place]):
-                _, tangent, *more = jvp(of_one, (args[place],), (unit,), has_aux=has_aux)
-                aux = more[0] if more else None
-                parts.append(tangent)
-            flat = [tree_flatten(part)[0] for part in parts]
-            joined = [torch.stack(list(column), -1).reshape((*column[0].shape, *args[place].shape)) for column in zip(*flat)]
-            columns.append(tree_unflatten(joined, tree_flatten(parts[0])[1]))
-        result = tuple(columns) if isinstance(argnums, tuple) else columns[0]
-        return (result, aux) if has_aux else result
+            for given, tangents in zip(inputs, columns):
+                shape = (*leaf.shape, *given.shape)
+                parts.append(torch.stack([row[number] for row in tangents], -1).reshape(shape) if tangents else leaf.new_zeros(shape))
+            of_inputs = tree_unflatten(parts, input_spec)
+            results.append(of_inputs if isinstance(argnums, tuple) else of_inputs[0])
+        result = tree_unflatten(results, linear.spec)
+        return (result, linear.aux) if has_aux else result
 
     return wrapper
 

@@ -35,17 +35,18 @@ def _mapped(func, in_dims, out_dims, randomness, args, kwargs):
     dims, size = _checked(in_dims, args, leaves, spec, func)
     named, named_spec = tree_flatten(kwargs)
     begun = torch.get_rng_state()
-    results = []
+    results, rows = [], []
     for index in range(size):
         if randomness == "same":
             torch.set_rng_state(begun)
         row = [leaf if dim is None else leaf.select(dim, index) for leaf, dim in zip(leaves, dims)]
+        rows.append(row)
         # Arguments by name are mapped over their first dimension, as PyTorch does.
         by_name = tree_unflatten([v.select(0, index) if isinstance(v, torch.Tensor) else v for v in named], named_spec)
         results.append(func(*tree_unflatten(row, spec), **by_name))
         if randomness == "error" and not torch.equal(torch.get_rng_state(), begun):
             raise RuntimeError(_RANDOM)
-    return _stacked(results, out_dims, func)
+    return _stacked(results, out_dims, func, leaves, dims, rows)
 
 
 def _checked(in_dims, args, leaves, spec, func):
@@ -84,7 +85,23 @@ def _checked(in_dims, args, leaves, spec, func):
     return checked, sizes[0]
 
 
-def _stacked(results, out_dims, func):
+def _argument_of(column, leaves, dims, rows):
+    """The argument of which every call has returned its part, as methods in place do, with the mapped dimension first; or None."""
+    for number, (leaf, dim) in enumerate(zip(leaves, dims)):
+        if dim is not None and all(result is row[number] for result, row in zip(column, rows)):
+            return leaf.movedim(dim, 0)
+    return None
+
+
+def _joined(column, dim, leaves, dims, rows, func):
+    """The results of all calls as one tensor."""
+    if dim is None:
+        return _shared(column, func)
+    whole = _argument_of(column, leaves, dims, rows)
+    return torch.stack(list(column), dim) if whole is None else whole.movedim(0, dim)
+
+
+def _stacked(results, out_dims, func, leaves, in_dims, rows):
     flat, specs = zip(*(tree_flatten(result) for result in results))
     for leaf in flat[0]:
         if not isinstance(leaf, torch.Tensor):
@@ -94,5 +111,15 @@ def _stacked(results, out_dims, func):
     if dims is None:
         raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of `outputs`. out_dims "
                          f"has structure {tree_flatten(out_dims)[1]} but outputs has structure {specs[0]}.")
-    joined = [column[0] if dim is None else torch.stack(list(column), dim) for column, dim in zip(zip(*flat), dims)]
+    joined = [_joined(column, dim, leaves, in_dims, rows, func) for column, dim in zip(zip(*flat), dims)]
     return tree_unflatten(joined, specs[0])
+
+
+def _shared(column, func):
+    """The result that all calls have in common."""
+    first = column[0]
+    for other in column[1:]:
+        equal = other is first or torch.equal(first, other)
+        if not equal and not (first.is_floating_point() and torch.allclose(first, other, 0.0, 0.0, equal_nan=True)):
+            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
+    return first

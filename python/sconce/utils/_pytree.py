@@ -84,6 +84,8 @@ def tree_flatten(tree, is_leaf=None):
             context = (tree.default_factory, context)
     elif isinstance(tree, (list, tuple)):
         parts, context = list(tree), None
+    elif type(tree) is collections.deque:
+        parts, context = list(tree), tree.maxlen
     else:
         return [tree], _LEAF
     leaves, specs = [], []
@@ -110,6 +112,8 @@ def _build(leaves, spec):
         return _REGISTERED[spec.kind][1](parts, spec.context)
     if spec.kind is collections.defaultdict:
         return collections.defaultdict(spec.context[0], zip(spec.context[1], parts))
+    if spec.kind is collections.deque:
+        return collections.deque(parts, spec.context)
     if spec.context is not None:
         return spec.kind(zip(spec.context, parts))
     return spec.kind(*parts) if hasattr(spec.kind, "_fields") else spec.kind(parts)

@@ -1,5 +1,6 @@
 #include "sconce/autograd/graph/saved_tensor.h"
 
+#include "sconce/autograd/graph/inference_saves.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/autograd/views/copy_slices.h"
 #include "sconce/autograd/views/view_history.h"
@@ -54,13 +55,16 @@ void set_saved_tensor_hooks(SavedTensorHookStack stack) {
   delete std::exchange(hook_stack, made.release());
 }
 
-SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
-  if (!t.defined()) return;
+SavedTensor::SavedTensor(const Tensor& given, uint32_t slot) : slot_(slot) {
+  if (!given.defined()) return;
+  const bool inference = given.impl()->meta & TensorImpl::inference;
   SCONCE_CHECK(
-      !(t.impl()->meta & TensorImpl::inference),
+      !inference || saves_inference_tensors(),
       "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
       "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
       "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  const Tensor normal = inference ? without_inference(given) : Tensor();
+  const Tensor& t = inference ? normal : given;
   version_ = t.version();
   requires_grad_ = t.requires_grad();
   if (!hook_stack) [[likely]] {

@@ -90,10 +90,16 @@ bool is_torch_function(PyObject* target) {
 
 // Functions of the extension that read and set modes of the thread. They do so at once; the graph follows (match_modes).
 bool is_of_modes(PyObject* target) {
-  static const std::unordered_set<std::string_view> names = {
-      "_set_grad_enabled",     "is_grad_enabled",         "_set_autocast",
-      "_autocast_state",       "clear_autocast_cache",    "_set_inference_mode",
-      "_inference_mode_state", "_restore_inference_mode", "is_inference_mode_enabled"};
+  static const std::unordered_set<std::string_view> names = {"_set_grad_enabled",
+                                                             "is_grad_enabled",
+                                                             "_set_autocast",
+                                                             "_autocast_state",
+                                                             "clear_autocast_cache",
+                                                             "_set_inference_mode",
+                                                             "_inference_mode_state",
+                                                             "_restore_inference_mode",
+                                                             "is_inference_mode_enabled",
+                                                             "_set_saves_inference_tensors"};
   return PyCFunction_Check(target) && names.contains(name_of(target)) &&
          (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
 }

@@ -3,6 +3,7 @@
 #include "autocast.h"
 #include "interop/torch_function.h"
 #include "sconce/autograd/autocast_mode.h"
+#include "sconce/autograd/graph/inference_saves.h"
 #include "sconce/dispatch/binding/autocast.h"
 #include "sconce/tensor/grad_mode.h"
 
@@ -16,7 +17,8 @@ Modes Modes::current() {
           sconce::autocast_dtype(),
           autocast_clears(),
           torch_function_disabled_depth(),
-          sconce::default_dtype()};
+          sconce::default_dtype(),
+          autograd::saves_inference_tensors()};
 }
 
 void Modes::restore() const {
@@ -24,6 +26,7 @@ void Modes::restore() const {
   if (grad_enabled() != grad) set_grad_enabled(grad);
   set_torch_function_disabled_depth(overrides_off);
   if (sconce::default_dtype() != default_dtype) set_default_dtype(default_dtype);
+  autograd::set_saves_inference_tensors(saves_inference);
   if (same_autocast(current())) return;
   autograd::set_autocast(autocast, autocast_dtype);
   autograd::set_autocast_cache(autocast_cache);

@@ -15,6 +15,7 @@ struct Modes {
   uint64_t clears = 0;    // of the cache of converted weights by the program so far
   int overrides_off = 0;  // DisableTorchFunctionSubclass: how many are open
   DType default_dtype{};
+  bool saves_inference = false;  // transforms of functions keep inference tensors; graphs do not have this mode
 
   static Modes current();
   void restore() const;
