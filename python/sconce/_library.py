@@ -115,6 +115,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
         super().exec_module(module)
         if self.name == "sconce.functional":
             module.einsum = sys.modules["sconce"].einsum  # it takes more than the language can say
+        elif self.name == "sconce.nn.modules.rnn":
+            from .nn._flat_weights import flat_weights
+            module.RNNBase._flat_weights = flat_weights  # a program of the language has a plain list
 
     def source_to_code(self, data, path, *, _optimize=-1):
         tree = ast.fix_missing_locations(_ForPython(self.name in OVERRIDABLE).visit(ast.parse(data, path)))

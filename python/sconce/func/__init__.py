@@ -5,7 +5,7 @@ that levels nest. Forward derivatives (jvp) are gradients of vjp, so functions m
 once for each index and stacks what it returns.
 """
 
-from ..nn.utils.stateless import functional_call
+from .functional_call import functional_call
 from .stack_module_state import stack_module_state
 from .transforms import (functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, replace_all_batch_norm_modules_,
                          vjp)

@@ -1,6 +1,7 @@
 """Modules of programs in Python: made from live modules, and read from files."""
 
 import collections.abc
+import inspect
 import os
 import tempfile
 import types
@@ -333,6 +334,8 @@ def _instance(module, made):
         if isinstance(value, Attribute):
             typed.append((name, value.type))
             value = value.value
+        elif inspect.isdatadescriptor(getattr(type(module), name, None)):
+            value = getattr(module, name)
         attributes.append((name, _OTHER, _attribute_value(name, value)))
     hooks = [[_sources.function_definition(_hook_of(hook)) for hook in table.values()]
              for table in (module._forward_pre_hooks, module._forward_hooks)]
