@@ -1,5 +1,6 @@
 """nn.Module's hooks, state dicts and messages, nn.utils, parametrisations, lazy modules. All expectations hold for PyTorch 2.13, too."""
 
+import collections
 import copy
 import pickle
 import unittest
@@ -73,6 +74,29 @@ class Hooks(unittest.TestCase):
         self.assertEqual(seen, [([[4.0, 4.0]], [[2.0, 2.0]])])
         self.assertEqual(x.grad.tolist(), [[40.0, 40.0]])
         self.assertEqual(m.weight.grad.tolist(), [[2.0, 2.0], [2.0, 2.0]])
+
+    def test_backward_through_containers(self):
+        pair = collections.namedtuple("pair", "a b")
+
+        class Pair(nn.Module):
+            def forward(self, x, y):
+                self.flags = x.requires_grad, y.requires_grad
+                return pair(x * y, y)
+
+        class Listed(nn.Module):
+            def forward(self, x):
+                return [x * 2]
+
+        m, seen = Pair(), []
+        m.register_full_backward_hook(lambda module, given, produced: seen.append((given, produced)))
+        out = m(torch.ones(2, requires_grad=True), torch.ones(2))
+        self.assertEqual((type(out), out.b.requires_grad, m.flags), (pair, False, (True, False)))
+        out.a.sum().backward()
+        self.assertEqual((seen[0][1][0].tolist(), seen[0][1][1]), ([1, 1], None))
+        listed = Listed()
+        listed.register_full_backward_hook(lambda *args: seen.append(args))
+        listed(torch.ones(2, requires_grad=True))[0].sum().backward()
+        self.assertEqual(len(seen), 1)  # gradients did not come through a tensor that the hook could see
 
     def test_backward_without_input_gradients(self):
         m, seen = nn.Linear(2, 1), []
@@ -207,6 +231,14 @@ class State(unittest.TestCase):
         self.assertTrue(m.state_dict(keep_vars=True)["weight"].requires_grad)
         self.assertFalse(m.state_dict()["weight"].requires_grad)
         self.assertEqual(m.state_dict()._metadata[""], {"version": 1})
+
+    def test_scalars(self):
+        m = nn.Module()
+        m.t = nn.Parameter(torch.tensor(0.0))
+        m.load_state_dict({"t": torch.tensor([3.0])})
+        self.assertEqual(m.t.item(), 3)
+        with self.assertRaisesRegex(RuntimeError, r"shape torch.Size\(\[2\]\) from checkpoint"):
+            m.load_state_dict({"t": torch.tensor([1.0, 2.0])})
 
     def test_hooks_and_extra_state(self):
         class Extra(Scale):

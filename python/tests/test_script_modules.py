@@ -5,6 +5,7 @@ import gc
 import io
 import pathlib
 import tempfile
+import types
 import unittest
 from typing import Dict, Final, List, Optional, Tuple
 
@@ -379,6 +380,15 @@ class Modules(unittest.TestCase):
         self.assertEqual(m.in_python(torch.zeros(1)).tolist(), [7])
         with self.assertRaisesRegex(RuntimeError, "Could not export Python function call 'in_python'"):
             m.save("never.pt")
+
+    def test_methods_in_python_of_one_instance(self):
+        @jit.ignore
+        def in_python(self, x: Tensor) -> Tensor:
+            return x * 100 + self.w
+
+        module = Ignoring()
+        module.in_python = types.MethodType(in_python, module)
+        self.assertEqual(jit.script(module).in_python(torch.ones(1)).tolist(), [101])
 
     def test_hooks_are_compiled(self):
         m = Hooked()

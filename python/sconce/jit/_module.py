@@ -381,6 +381,9 @@ def _attach(script_module, module):
         member = getattr(type(module), name, None)
         if isinstance(member, types.FunctionType) and _sources.modifier(member) in ("ignore", "unused"):
             object.__setattr__(script_module, name, types.MethodType(member, script_module))
+    for name, member in module.__dict__.items():  # a method that replaces that of the class
+        if isinstance(member, types.MethodType) and _sources.modifier(member.__func__) in ("ignore", "unused"):
+            object.__setattr__(script_module, name, types.MethodType(member.__func__, script_module))
     for name, child in module._modules.items():
         if child is not None and name in script_module._modules:
             _attach(script_module._modules[name], child)

@@ -479,7 +479,7 @@ class Module(_sconce._ModuleBase):
                               f"but received {type(value)}")
             return
         if not is_lazy(tensor):
-            if tensor.dim() == 0 and value.dim() == 1:
+            if tensor.dim() == 0 and tuple(value.shape) == (1,):  # scalars of files older than PyTorch 0.4
                 value = value[0]
             if tuple(tensor.shape) != tuple(value.shape):
                 error_msgs.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in "
@@ -693,9 +693,10 @@ class _BackwardHooks:
         self.after = [*_global_backward_hooks.values(), *module._backward_hooks.values()]
         self.inputs = self.grad_output = None
 
-    def _through(self, value, hook):
-        """The value with its tensors replaced; hook(gradients of all places) -> gradients."""
-        many = isinstance(value, tuple)
+    def _through(self, value, hook, materialize):
+        """The value with its tensors replaced; hook(gradients of all places) -> gradients. With materialize, the hook sees zeros for
+        tensors without a gradient, else None."""
+        many = isinstance(value, tuple)  # tensors in other containers are not seen
         items = list(value) if many else [value]
         at = [i for i, item in enumerate(items) if isinstance(item, Tensor)]
         if not _sconce.is_grad_enabled() or not any(items[i].requires_grad for i in at):
@@ -705,7 +706,10 @@ class _BackwardHooks:
         class Identity(Function):
             @staticmethod
             def forward(ctx, *tensors):
-                return tuple(tensor.detach() for tensor in tensors)
+                results = tuple(tensor.detach() for tensor in tensors)
+                ctx.mark_non_differentiable(*[result for result, tensor in zip(results, tensors) if not tensor.requires_grad])
+                ctx.set_materialize_grads(materialize)
+                return results
 
             @staticmethod
             def backward(ctx, *gradients):
@@ -713,19 +717,22 @@ class _BackwardHooks:
                 for i, gradient in zip(at, gradients):
                     places[i] = gradient
                 places = hook(tuple(places))
-                return tuple(places[i] for i in at)
+                return tuple(zeros() if places[i] is None and zeros is not None else places[i] for i, zeros in zip(at, absent))
 
+        absent = [_zeros_like(items[i]) if items[i].requires_grad and not materialize else None for i in at]
         for i, tensor in zip(at, Identity.apply(*[items[i] for i in at])):
             items[i] = tensor
-        return tuple(items) if many else items[0]
+        if not many:
+            return items[0]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
     def enter(self, args):
-        changed = self._through(args, self._leave_backward) if self.after else None
+        changed = self._through(args, self._leave_backward, True) if self.after else None
         self.inputs = changed is not None
         return args if changed is None else changed
 
     def leave(self, result):
-        changed = self._through(result, self._enter_backward)
+        changed = self._through(result, self._enter_backward, False)
         return result if changed is None else changed
 
     def _enter_backward(self, gradients):
@@ -746,8 +753,11 @@ class _BackwardHooks:
         return gradients
 
     def _leave_backward(self, gradients):
+        if self.grad_output is None:  # the gradient came past the module's result
+            return gradients
+        grad_output, self.grad_output = self.grad_output, None
         for hook in self.after:
-            changed = hook(self.module, gradients, self.grad_output)
+            changed = hook(self.module, gradients, grad_output)
             if changed is not None:
                 changed = changed if isinstance(changed, tuple) else (changed,)
                 if len(changed) != len(gradients):
@@ -755,6 +765,11 @@ class _BackwardHooks:
                                        f"{len(gradients)}")
                 gradients = changed
         return gradients
+
+
+def _zeros_like(tensor):
+    """Makes zeros of a tensor's shape later, without the tensor."""
+    return functools.partial(_sconce._function("zeros"), tensor.shape, dtype=tensor.dtype, device=tensor.device)
 
 
 class _GlobalHandle(RemovableHandle):
