@@ -8,6 +8,7 @@ import contextlib
 import enum
 import functools
 import itertools
+import re
 import types
 import unittest
 import weakref
@@ -239,6 +240,10 @@ def function_of(predicate, arguments):
     return eval(f"lambda {arguments}: torch.zeros(1) if {predicate} else torch.ones(1)", globals())
 
 
+class Held:
+    v = None
+
+
 class FlippedAnswers(unittest.TestCase):
     def flip(self, predicate, arguments, calls):
         """calls: functions that call a function. Each pair of calls with different answers meets one compiled function."""
@@ -263,6 +268,34 @@ class FlippedAnswers(unittest.TestCase):
             self.flip(predicate, "x, a", calls)
         for predicate, objects in FEW:
             self.flip(predicate, "x, a", [lambda f, a=a: outcome(f, x, a) for a in objects])
+
+    def test_objects_from_elsewhere(self):
+        x, layer, table, items, named = torch.ones(1), nn.Identity(), {}, [None], types.SimpleNamespace()
+        ways = [("h.v", lambda v: setattr(named, "v", v) or named), ("h['v']", lambda v: table.update(v=v) or table),
+                ("h[0]", lambda v: items.__setitem__(0, v) or items), ("h[0]", lambda v: (v,)), ("h()", lambda v: lambda: v),
+                ("h.v", lambda v: setattr(Held, "v", v) or Held), ("h.v", lambda v: layer.__dict__.update(v=v) or layer),
+                ("Held.v", lambda v: setattr(Held, "v", v))]
+        for path, put in ways:
+            for predicate in ["a is None", "a == Color.RED", "a is plain", "a", "callable(a)", "isinstance(a, int)", "hasattr(a, 'foo')"]:
+                calls = [lambda f, a=a: outcome(f, x, put(a)) for a in OBJECTS[::3] + [None, Color.RED, plain, torch.ones(1)]]
+                self.flip(re.sub(r"\ba\b", path, predicate), "x, h", calls)
+
+    def test_tensors_of_classes_and_modules(self):
+        module = types.ModuleType("module")
+        Held.v = module.v = torch.ones(1)
+
+        def given(h, log):
+            kept = h.v
+            log.append(1)
+            print(end="")
+            return kept, h.v, [kept]
+
+        for holder in (Held, module):
+            for _ in range(2):
+                results = torch.compile(given)(holder, [])
+                self.assertTrue(all(result is holder.v for result in (*results[:2], *results[2])))
+                self.assertIs(torch.compile(lambda x, h: h.v)(torch.ones(1), holder), holder.v)
+                holder.v = torch.zeros(1)
 
     def test_tensors(self):
         for predicate in OF_TENSORS:

@@ -479,11 +479,9 @@ void Rebuilder::fetch(Writer& w) {
       item.local = s.index;
       continue;
     }
-    if (s.step == Step::constant || (PyType_Check(o) && s.step != Step::free_variable)) {
-      item.kind = Kind::constant;
-      continue;
-    }
-    if (s.step == Step::class_item) {
+    const bool constant =
+        s.step == Step::constant || s.step == Step::class_item || (PyType_Check(o) && s.step != Step::free_variable);
+    if (constant && !e_.recorder.is_fake(o)) {  // for a fake the tensor is fetched: an attribute of a class or a module
       item.kind = Kind::constant;
       continue;
     }
@@ -1005,7 +1003,7 @@ std::optional<Recipe> Rebuilder::recipe(PyObject* o) {
       const Source& s = e_.origins.sources().all()[static_cast<size_t>(item.source)];
       if (s.step == Step::constant) {
         made.what = Recipe::What::constant;
-        made.object = Owned::share(o);
+        made.object = Owned::share(s.object);
         return made;
       }
       if (s.step != Step::local) return std::nullopt;
