@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/codegen/device_maker.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/registry.h"
@@ -31,6 +32,17 @@
 #include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {
+
+namespace {
+SCONCE_VARIANT(with_tail, "plan.tail", "pointwise operators behind a product or convolution, done with its results");
+SCONCE_VARIANT(folded_scale, "plan.tail.scale", "a norm's scale and shift, done by the product");
+SCONCE_VARIANT(folded_sum, "plan.tail.residual", "a sum with a tensor of the result's geometry, done by the product");
+SCONCE_VARIANT(folded_relu, "plan.tail.relu", "relu, done by the product");
+SCONCE_VARIANT(tail_kernel, "plan.tail.kernel", "a tail that the product does not know: a nest over its blocks");
+SCONCE_VARIANT(written_residual, "plan.tail.in_place", "a residual that the result is written over");
+SCONCE_VARIANT(shared_memory, "plan.overwrites", "results over operands that nobody reads later");
+SCONCE_VARIANT(part_of_large, "plan.large_write", "a write to a part of a large tensor that was given: no plan");
+}  // namespace
 
 class Builder {
  public:
@@ -630,10 +642,10 @@ class Builder {
     }
     Tail folded;
     const ValueId result = tail.nodes.empty() ? node.results[0] : tail.result;
-    if (!tail.nodes.empty()) {
+    if (with_tail(!tail.nodes.empty())) {
       const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_, views_};
       fold(query, tails_[n], folded, e);
-      if (tail.folded != tail.nodes.size()) {
+      if (tail_kernel(tail.folded != tail.nodes.size())) {
         const TailNest built = build_tail(query, tail);
         folded.kernel = codegen::make(built.nest);
         folded.nest = built.nest;
@@ -645,7 +657,7 @@ class Builder {
         }
       }
     }
-    if (folded.residual.exists() && prepared_[n]->may_overwrite_residual()) {
+    if (folded.residual.exists() && written_residual(prepared_[n]->may_overwrite_residual())) {
       const auto is_residual = [&](ValueId v) { return tape_.block_of(v) == folded.residual.block; };
       const auto residual = std::find_if(e.reads.begin(), e.reads.end(), is_residual);
       if (std::count_if(e.reads.begin(), e.reads.end(), is_residual) == 1) e.overwrites.push_back({*residual, result});
@@ -723,6 +735,9 @@ class Builder {
       }
     }
     tail.folded = next;
+    folded_scale(found.scale.exists());
+    folded_sum(found.residual.exists());
+    folded_relu(found.lo == 0);
     tail.folded_result = at;
     folded = std::move(found);
     e.reads.insert(e.reads.end(), reads.begin(), reads.end());
@@ -764,7 +779,7 @@ class Builder {
     const size_t together = place_blocks(in_arena, first_write, last_use,
                                          overwritten_blocks(in_arena, first_write, last_use), together_offsets);
     plan_.arena_bytes_ = std::min(bytes, together);
-    if (together < bytes) plan_.arena_offsets_ = std::move(together_offsets);
+    if (shared_memory(together < bytes)) plan_.arena_offsets_ = std::move(together_offsets);
     for (BlockId b = 0; poisons() && b < blocks; ++b) {
       if (!in_arena[b]) continue;
       const size_t used_bytes = bytes_of(tape_.twin(tape_.blocks[b].first));
@@ -922,7 +937,7 @@ std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, cons
   functionalize(tape);
   read_unwritten_originals(tape);
   eliminate_dead_nodes(tape);
-  if (has_large_shadow(tape)) {
+  if (part_of_large(has_large_shadow(tape))) {
     why = "writes to a part of a large tensor that it was given";
     return nullptr;
   }

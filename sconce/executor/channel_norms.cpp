@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/probe.h"
 #include "sconce/kernels/any/layers/channel_factors.h"
@@ -10,6 +11,8 @@
 
 namespace sconce::executor {
 namespace {
+
+SCONCE_VARIANT(expanded_norm, "plan.channel_norm", "a batch norm with constant statistics, as scale and shift");
 
 // Arguments of the operators: input, weight, bias, running_mean, running_var, then training or nothing, momentum, eps.
 struct Norm {
@@ -38,7 +41,7 @@ class Expansion {
   void expand_all() {
     std::vector<TapeNode> nodes;
     for (TapeNode& node : tape_.nodes) {
-      if (!expand(node, nodes)) nodes.push_back(std::move(node));
+      if (!expanded_norm(expand(node, nodes))) nodes.push_back(std::move(node));
     }
     tape_.nodes = std::move(nodes);
     for (NodeId n = 0; n < tape_.nodes.size(); ++n) {

@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/base/thread_limit.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/base/workers_awake.h"
 #include "sconce/codegen/maker.h"
 #include "sconce/executor/device/plan_graph.h"
@@ -22,6 +23,10 @@
 namespace sconce::executor {
 
 namespace {
+
+SCONCE_VARIANT(dense_plan, "plan.dense",
+               "pointwise operators over contiguous tensors of one shape: small calls without a plan's frame");
+
 constinit std::atomic<bool> timing{false};
 
 constexpr size_t kDenseInputs = 12, kDenseOutputs = 4, kDenseNodes = 16;
@@ -274,6 +279,7 @@ void Plan::find_dense() {
   std::vector<int32_t> outputs;
   for (const ValueId v : tape_.outputs()) outputs.push_back(slots[v]);
   if (outputs.size() <= kDenseOutputs) dense_ = builder.finish(outputs);
+  dense_plan(dense_ != nullptr);
 }
 
 Value Plan::dense_result(Tensor* made) const {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/functional_tape.h"
 #include "sconce/executor/probe.h"
@@ -11,6 +12,10 @@
 
 namespace sconce::executor {
 namespace {
+
+SCONCE_VARIANT(program_image, "plan.layouts.image", "a convolution that reads the program's own planar image");
+SCONCE_VARIANT(followed, "plan.layouts.follow", "an operator that takes over the layout of its argument");
+SCONCE_VARIANT(same_place, "plan.layouts.same_memory", "both layouts put every element at one place: no copy");
 
 bool is_image(const Tensor& t) { return t.dim() == 4 || t.dim() == 5; }
 
@@ -50,7 +55,7 @@ class Assignment {
     if (const auto found = known.find(v); found != known.end()) return found->second;
     const TapeValue from = tape_.values[v];
     const auto made = static_cast<ValueId>(tape_.values.size());
-    if (same_memory(from.twin, wanted)) {
+    if (same_place(same_memory(from.twin, wanted))) {
       tape_.values.push_back({wanted, from.block, from.offset});
     } else {
       const auto block = static_cast<BlockId>(tape_.blocks.size());
@@ -137,13 +142,13 @@ class Assignment {
 
   void place(TapeNode node) {
     if (is_convolution(node)) {
-      if (!reads_where_it_lies(node)) node.uses[0].value = seen_as(node.uses[0].value, true);
+      if (!program_image(reads_where_it_lies(node))) node.uses[0].value = seen_as(node.uses[0].value, true);
       move(node.results[0], channels_last_twin(tape_.twin(node.results[0])));
       return append(std::move(node));
     }
     bool moved = false;
     for (const TensorUse& use : node.uses) moved |= is_moved(use.value);
-    if (moved && follow(node)) return append(std::move(node));
+    if (moved && followed(follow(node))) return append(std::move(node));
     set_uses(node, [&](ValueId v) { return seen_as(v, false); });
     append(std::move(node));
   }

@@ -1,6 +1,7 @@
 #include "sconce/executor/steps.h"
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/executor/probe.h"
 #include "sconce/executor/signature.h"
 #include "sconce/kernels/cpu/conv/conv_layout.h"
@@ -12,6 +13,9 @@ namespace sconce::executor {
 // ---- operators ----
 
 namespace {
+
+SCONCE_VARIANT(whole_planes, "plan.rearrange.planes",
+               "images between planes and channels innermost, transposed by vectors");
 
 // Whether a result is what the tape says; nothing looks at those that are undefined there.
 bool gives(const Tensor& t, const Tensor& expected, Device device) {
@@ -159,7 +163,7 @@ RearrangeStep::RearrangeStep(const Tensor& from, const Tensor& to, Place from_pl
 }
 
 void RearrangeStep::run(Frame& frame) const {
-  if (channels_ != 0) {
+  if (whole_planes(channels_ != 0)) {
     const void* from = from_place_.in(frame);
     void* to = to_place_.in(frame);
     const int64_t pixels = from_.numel() / images_ / channels_;

@@ -1,6 +1,7 @@
 #include "sconce/kernels/pointwise.h"
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/base/weak.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/contiguous.h"
@@ -50,6 +51,8 @@ SCONCE_WEAK Scalar as_float8(const Scalar& s, DType common) {
 }
 
 namespace {
+
+SCONCE_VARIANT(same_order, "pointwise.same_order", "dense operands of one geometry: the result has it too");
 
 Param to_param(const Scalar& s) {
   if (s.is_integral() || s.is_bool()) return Param::from_int(s.integer());
@@ -203,7 +206,7 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   if (target == Target::fresh) {
     bool same = all_same && in[0]->is_dense();
     for (int i = 1; i < inputs && same; ++i) same = same_geometry(*in[0], *in[i]);
-    if (same) {
+    if (same_order(same)) {
       out = in[0]->is_contiguous() ? empty_tensor(sizes, result, device)
                                    : empty_strided_tensor(sizes, in[0]->strides(), result, device);
     } else {

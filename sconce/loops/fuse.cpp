@@ -7,10 +7,14 @@
 #include <unordered_map>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::loops {
 namespace {
+
+SCONCE_VARIANT(merged_groups, "fuse.merge", "two groups of calls that cost less together");
+SCONCE_VARIANT(computed_again, "fuse.again", "a value that costs less to compute again than to keep");
 
 int64_t numel_of(const Dims& sizes) {
   int64_t n = 1;
@@ -281,7 +285,7 @@ class Fuser {
       const Members both = merged(groups_[group].members, groups_[other].members);
       if (!fits(both)) continue;
       const double gain = groups_[group].cost + groups_[other].cost - cost(both);
-      if (gain <= 0 || has_path_outside(both)) continue;
+      if (!merged_groups(gain > 0) || has_path_outside(both)) continue;
       const int32_t a = std::min(group, other), b = std::max(group, other);
       pairs.push({a, b, gain, groups_[a].merges, groups_[b].merges});
     }
@@ -363,7 +367,7 @@ class Fuser {
       groups_[t].cost = cost(groups_[t].members);
       copies += groups_[t].cost;
     }
-    if (!fitting || copies >= apart) {
+    if (!computed_again(fitting && copies < apart)) {
       for (auto& [g, was] : saved) groups_[g] = std::move(was);
       return;
     }

@@ -1,11 +1,14 @@
 #include "sconce/tensor/copy.h"
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(without_gaps, "fill.dense", "a tensor without gaps, in whatever order");
 
 // Without the table for the CPU, whose copies may be of a few bytes.
 const Backend& backend_at(Device device) { return device.type == DeviceType::cpu ? cpu_backend : backend_of(device); }
@@ -83,7 +86,7 @@ void copy_tensor(const Tensor& out, const Tensor& in) {
 void fill_elements(const Tensor& t, const void* element) {
   if (t.numel() == 0) return;
   const Device device = t.device();
-  if (t.is_dense()) {  // in whatever order
+  if (without_gaps(t.is_dense())) {  // in whatever order
     const int64_t size = t.numel(), one = 1;
     backend_at(device).fill({&size, 1}, {t.data(), t.dtype(), &one}, element, device);
   } else {

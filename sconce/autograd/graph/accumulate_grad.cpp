@@ -3,6 +3,7 @@
 #include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/graph/sole_owner.h"
 #include "sconce/autograd/hook_lists.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/view.h"
@@ -10,6 +11,8 @@
 
 namespace sconce::autograd {
 namespace {
+
+SCONCE_VARIANT(taken_gradient, "autograd.gradient.taken", "a gradient without another owner, in the leaf's layout");
 
 bool is_sparse(const Tensor& t) { return t.keys().has(Key::sparse); }
 
@@ -87,7 +90,7 @@ void AccumulateGrad::apply(const BackwardCall& call) {
     Tensor replaced;  // freed without the lock: it may hold the last reference to a graph with this node in it
     const std::lock_guard lock(state.mutex);
     if (!state.grad.defined()) {
-      state.grad = can_take(incoming, leaf_) ? std::move(incoming) : own_copy(incoming, leaf_);
+      state.grad = taken_gradient(can_take(incoming, leaf_)) ? std::move(incoming) : own_copy(incoming, leaf_);
     } else if (is_sparse(state.grad)) {
       replaced = is_sparse(incoming) ? add(state.grad, incoming) : add(incoming, state.grad);
       std::swap(state.grad, replaced);

@@ -7,11 +7,16 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/autograd/views/copy_slices.h"
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::autograd {
 namespace {
+
+SCONCE_VARIANT(large_result, "autograd.recompute", "a result of 1 MB or more");
+SCONCE_VARIANT(overwritten_gradient, "autograd.gradient.overwritten",
+               "one formula, for a gradient without another owner, of the argument's geometry");
 
 constexpr uint32_t bit(size_t i) { return 1u << i; }
 
@@ -177,7 +182,7 @@ void OpNode::set_results(const Value* args, Value* results, bool inplace) {
   const bool is_large =
       !schema.returns.empty() && results[0].is_tensor() && is_large_enough_to_recompute(results[0].to_tensor());
   const auto is_worth = [](const Kept& k) { return is_worth_recomputing(k.tensor.tensor()); };
-  if (is_large && !inplace) [[unlikely]] {
+  if (large_result(is_large && !inplace)) [[unlikely]] {
     const bool keeps_first = !kept_.empty() && kept_[0].index == 0 && kept_[0].has_data;
     again_ = make_again(op_, args, results, keeps_first);
   }
@@ -258,7 +263,7 @@ void OpNode::apply(const BackwardCall& call) {
     }
     ++target;
   }
-  const bool owns_grad = may_overwrite(call, needs);
+  const bool owns_grad = overwritten_gradient(may_overwrite(call, needs));
   for (size_t i = 0; i < formulas.all.size(); ++i) {
     const Formula& f = formulas.all[i];
     if (!(active_ & bit(i)) || !(f.targets & needs)) continue;

@@ -12,6 +12,7 @@
 #include "sconce/autograd/graph/op_node.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/copy.h"
@@ -22,6 +23,11 @@
 
 namespace sconce::autograd {
 namespace {
+
+SCONCE_VARIANT(pointwise_again, "autograd.recompute.pointwise",
+               "a large result of a pointwise operator of one tensor, which is kept");
+SCONCE_VARIANT(let_go_result, "autograd.recompute.let_go",
+               "a large result that only nodes keep: let go, and computed again");
 
 constexpr int64_t kLeastBytes = int64_t{1} << 20;
 constexpr int kMostSweeps = 16;  // that a candidate waits for its other owners to go
@@ -160,6 +166,7 @@ std::unique_ptr<Again> make_again(const Op& op, const Value* args, const Value* 
   const bool is_pointwise = is_on_cpu && keeps_first && op.has(Trait::pointwise) && !op.has(Trait::random) &&
                             made == 1 && args[0].is_tensor() && std::none_of(args + 1, args + given, is_tensor) &&
                             !autocast_enabled();
+  pointwise_again(is_pointwise);
   const Op* by = is_pointwise ? &op : is_on_cpu && autocast_enabled() ? nullptr : again_of(op);
   if (!by) return nullptr;
   auto how = std::make_unique<Again>();
@@ -294,7 +301,7 @@ void OpNode::let_go_candidates() {
   for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     end = begin + 1;
     while (end < all.size() && memory(all[end]) == memory(all[begin])) ++end;
-    if (!let_go({all.data() + begin, end - begin})) continue;
+    if (!let_go_result(let_go({all.data() + begin, end - begin}))) continue;
     for (size_t i = begin; i < end; ++i) all[i].node = nullptr;
   }
   std::erase_if(all, [](Candidate& c) { return !c.node || ++c.sweeps > kMostSweeps; });

@@ -5,12 +5,16 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/view.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::autograd {
 namespace {
+
+SCONCE_VARIANT(gradient_in_place, "autograd.copy_slices.in_place",
+               "a gradient without another owner, in the base's layout");
 
 // A gradient that this node may write into, with the strides of the base.
 bool is_ours(const Tensor& grad, IntList strides) {
@@ -62,7 +66,7 @@ void CopySlices::apply(const BackwardCall& call) {
   Tensor whole = std::move(call.grads[0]);
   // Where the base's own gradient is not wanted, nothing is written.
   const bool fits = whole.strides() == IntList(base_.strides) && whole.storage_offset() == 0;
-  if (call.wanted[0] ? !is_ours(whole, base_.strides) : !fits) {
+  if (!gradient_in_place(call.wanted[0] ? is_ours(whole, base_.strides) : fits)) {
     const Tensor grad = std::move(whole);
     whole = empty_strided_tensor(base_.sizes, base_.strides, grad.dtype(), grad.device());
     copy_(whole, grad);

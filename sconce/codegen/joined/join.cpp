@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "sconce/base/variants/variants.h"
 #include "sconce/codegen/joined/machine_code.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 
 namespace sconce::codegen {
 namespace {
+
+SCONCE_VARIANT(joined_loop, "nest.joined", "two cheap calls or more that the assembler knows, made one loop",
+               "level 3");
+SCONCE_VARIANT(cut_run, "nest.joined.cut", "more values than a loop has registers for", "level 3");
 
 using loops::Nest;
 
@@ -84,7 +89,7 @@ class Joiner {
     for (size_t v = 0; v < count_; ++v) {
       if (width_[v] != width || level_[v] != level) continue;
       values.push_back(static_cast<uint16_t>(v));
-      if (values.size() > 1 && (values.size() > kMostValues || operands_of_run(values) > kMaxBodyOperands)) {
+      if (cut_run(values.size() > 1 && (values.size() > kMostValues || operands_of_run(values) > kMaxBodyOperands))) {
         values.pop_back();
         add_loop(values, width);
         values.assign(1, static_cast<uint16_t>(v));
@@ -124,7 +129,7 @@ class Joiner {
     const auto alone = [&] {
       for (const uint16_t v : values) schedule_.steps.push_back({v});
     };
-    if (values.size() < 2) return alone();  // eager's loop is as good
+    if (!joined_loop(values.size() >= 2)) return alone();  // eager's loop is as good
     std::vector<uint16_t> outputs, loads;
     for (const uint16_t v : values) {
       if (is_needed_outside(v, values)) outputs.push_back(v);

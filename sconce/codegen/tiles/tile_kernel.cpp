@@ -4,10 +4,15 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/codegen/blocks.h"
 
 namespace sconce::codegen {
 namespace {
+
+SCONCE_VARIANT(streamed, "nest.stream", "results of 16 MB or more that no input overlaps, of cheap loops");
+SCONCE_VARIANT(in_one_run, "nest.linear", "all buffers dense, or one element each");
+SCONCE_VARIANT(own_block, "nest.block.own", "blocks of rows in which another operand is one element than in the whole");
 
 using loops::Nest;
 
@@ -39,7 +44,8 @@ class TileKernel final : public Kernel {
       block_access_[k] = block_access(nest, k);
       if (block_access_[k].row_stride == 0 && block_access_[k].column_stride == 0) uniform |= 1u << k;
     }
-    if (uniform != walk_.uniform) block_ = std::make_unique<TileProgram>(make_program(nest, scheduler, uniform));
+    if (own_block(uniform != walk_.uniform))
+      block_ = std::make_unique<TileProgram>(make_program(nest, scheduler, uniform));
   }
 
   void run(void* const* buffers) const override {
@@ -51,7 +57,8 @@ class TileKernel final : public Kernel {
           stream &= k == s.buffer ? !reads(k) : buffers[k] != buffers[s.buffer];
       }
     }
-    if (walk_.linear) {
+    streamed(stream);
+    if (in_one_run(walk_.linear)) {
       const int64_t n = walk_.columns(), pieces = (n + kTileElements - 1) / kTileElements;
       parallel_for(pieces, grain_ / kTileElements, [&](int64_t begin, int64_t end) {
         program_.run_linear(walk_, buffers, begin * kTileElements, std::min(n, end * kTileElements), stream);

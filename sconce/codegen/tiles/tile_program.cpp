@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/prefetch.h"
@@ -15,6 +16,9 @@ using loops::LoopCall;
 using loops::Nest;
 
 namespace {
+
+SCONCE_VARIANT(results_in_place, "nest.in_place", "all results are computed where they are stored");
+SCONCE_VARIANT(fetched_ahead, "nest.prefetch", "several loops over operands that are too large for the caches");
 
 constexpr int64_t kLongStrip = 8192;  // elements of a tile that needs no slots
 
@@ -337,9 +341,9 @@ void TileProgram::run_linear(const TileWalk& walk, void* const* buffers, int64_t
     access[k] = {0, walk.column_stride(k)};
     data[k] = static_cast<char*>(buffers[k]) + begin * access[k].column_stride;
   }
-  const int64_t most = all_in_place_ && !stream ? kLongStrip : kTileElements;
+  const int64_t most = results_in_place(all_in_place_ && !stream) ? kLongStrip : kTileElements;
   // One loop over memory is followed by the processor; between the loops of a tile it loses the track.
-  const bool prefetch = actions_.size() > 1 && walk.columns() * 4 >= kPrefetchBytes;
+  const bool prefetch = fetched_ahead(actions_.size() > 1 && walk.columns() * 4 >= kPrefetchBytes);
   for (int64_t at = begin; at < end;) {
     int64_t n = std::min(most, end - at);
     if (n > group_) n -= n % group_;  // the rest of a group goes through slots, by itself

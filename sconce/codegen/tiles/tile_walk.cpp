@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/tile_grid.h"
 
 namespace sconce::codegen {
@@ -9,6 +10,9 @@ namespace sconce::codegen {
 using loops::Nest;
 
 namespace {
+
+SCONCE_VARIANT(transposed_tile, "nest.transposed", "an operand whose elements are adjacent along an outer dim");
+SCONCE_VARIANT(long_rows, "nest.long_rows", "rows of a tile or more");
 
 // The buffer whose strides decide the order of the loops: the first that is written.
 size_t leader(const Nest& nest) { return nest.stores[0].buffer; }
@@ -80,10 +84,10 @@ void TileWalk::choose_tile(const Nest& nest) {
       break;
     }
   }
-  if (transposed) {
+  if (transposed_tile(transposed)) {
     tile_rows = transposed_rows(largest, rows());
     tile_columns = std::min(columns(), kTileElements / tile_rows);
-  } else if (columns() >= kTileElements) {
+  } else if (long_rows(columns() >= kTileElements)) {
     tile_columns = kTileElements;
   } else {
     tile_columns = columns();

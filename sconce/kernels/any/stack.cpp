@@ -1,6 +1,7 @@
 // stack and _chunk_cat, by way of cat.
 #include "sconce/base/checked.h"
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/concatenation.h"
 #include "sconce/generated/concatenation_kernels.h"
@@ -10,6 +11,8 @@
 
 namespace sconce::any_device {
 namespace {
+
+SCONCE_VARIANT(as_cat, "stack.cat", "a new dim in front of another one: parts one after the other");
 
 Tensor joined(const std::vector<Tensor>& parts, int64_t dim) { return sconce::cat(parts, dim); }
 
@@ -35,7 +38,7 @@ Tensor stack(TensorList tensors, int64_t dim) {
                  "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}",
                  tensors[0].sizes(), tensors[i].sizes(), i);
   }
-  if (d < tensors[0].dim() && tensors[0].numel() > 0) {  // one after the other; the format of images is kept
+  if (as_cat(d < tensors[0].dim() && tensors[0].numel() > 0)) {  // one after the other; the format of images is kept
     Dims sizes(tensors[0].sizes());
     sizes.insert(static_cast<size_t>(d), static_cast<int64_t>(tensors.size()));
     return view(sconce::cat(tensors, d), sizes);

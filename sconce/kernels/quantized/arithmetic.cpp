@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/quantized_kernels.h"
 #include "sconce/kernels/quantized/quantize.h"
@@ -11,6 +12,8 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(as_bytes, "quantized.add.bytes", "8 bits, both without gaps and in one order");
 
 using quantized::affine_of, quantized::to_bytes;
 
@@ -52,7 +55,7 @@ Tensor finish(const Tensor& reals, double scale, int64_t zero_point, DType dtype
 Tensor sum(const Tensor& a, const Tensor& given, double scale, int64_t zero_point, bool relu) {
   check_pair(a, given, "add");
   const Tensor b = in_order_of(a, given);
-  if (!same_order(a, b) || a.dtype() == DType::qint32)
+  if (!as_bytes(same_order(a, b) && a.dtype() != DType::qint32))
     return finish(sconce::add(quantized::dequantized(a), quantized::dequantized(b)), scale, zero_point, a.dtype(),
                   relu);
   const Affine of_a = affine_of(quantizer_of(a)), of_b = affine_of(quantizer_of(b));

@@ -3,6 +3,7 @@
 #include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/quantized_kernels.h"
@@ -13,6 +14,12 @@
 
 namespace sconce::quantized {
 namespace {
+
+SCONCE_VARIANT(by_channels, "quantized.conv.depthwise", "a group for each channel");
+SCONCE_VARIANT(kernel_rows, "quantized.conv.rows", "one group, rows of the kernel that are read where they lie");
+SCONCE_VARIANT(framed, "quantized.conv.border",
+               "a border, or rows that are read beyond their end: images with the zero point around");
+SCONCE_VARIANT(several_blocks, "quantized.conv.blocks", "more windows than are gathered at a time");
 
 constexpr size_t kMost = 3;  // spatial dimensions
 
@@ -153,7 +160,7 @@ class Convolution {
       Scratch scratch;
       const bool spare = params_.by_rows && params_.packed[0].k != params_.packed[0].elements / params_.packed[0].taps;
       Image image{x + b * in_bytes, {g_.in[0], g_.in[1], g_.in[2]}};
-      if (g_.is_padded() || spare)
+      if (framed(g_.is_padded() || spare))
         image = with_border(x + b * in_bytes, g_, static_cast<uint8_t>(in_.zero_point), scratch);
       run_image(image, b);
     }
@@ -171,8 +178,8 @@ class Convolution {
   void run_image(const Image& image, int64_t batch) const {
     const int64_t work = g_.taps() * params_.in_channels / params_.groups * params_.out_channels;
     parallel_for(g_.out_pixels(), grain_for(work / 16 + 1), [&](int64_t begin, int64_t end) {
-      if (!params_.depthwise.empty()) return run_depthwise(image, begin, end, at(batch, 0));
-      if (params_.by_rows) {
+      if (by_channels(!params_.depthwise.empty())) return run_depthwise(image, begin, end, at(batch, 0));
+      if (kernel_rows(params_.by_rows)) {
         const int64_t tap_stride = g_.dilation[1] * image.size[2] * g_.channels;
         return multiply_rows(begin, end, Windows(image, g_), tap_stride, params_.packed[0], terms_[0], at(batch, 0));
       }
@@ -188,6 +195,7 @@ class Convolution {
     const std::vector<int64_t> offsets = tap_offsets(image, g_);
     Scratch scratch;
     auto* rows = scratch.take<uint8_t>(block * packed.k + 64);
+    several_blocks(end - begin > block);
     for (int64_t from = begin; from < end; from += block) {
       const int64_t until = std::min(end, from + block);
       for (int64_t p = from; p < until; ++p) {

@@ -3,12 +3,15 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/pooling_kernels.h"
 #include "sconce/kernels/quantized/quantize.h"
 #include "sconce/ops.h"
 
 namespace sconce::quantized {
 namespace {
+
+SCONCE_VARIANT(whole_pixels, "quantized.max_pool.pixels", "8 bits, channels_last");
 
 int64_t at(IntList list, size_t i) { return list[list.size() == 1 ? 0 : i]; }
 
@@ -65,7 +68,7 @@ Tensor max_pool2d(const Tensor& self, IntList kernel_size, IntList stride, IntLi
                   bool ceil_mode) {
   const bool pixels = self.dim() == 4 && self.dtype() != DType::qint32 &&
                       suggested_format(self) == MemoryFormat::channels_last && self.numel() > 0;
-  if (!pixels)
+  if (!whole_pixels(pixels))
     return from_centred(sconce::max_pool2d(centred(self), kernel_size, stride, padding, dilation, ceil_mode), self);
   const OutSpec spec = any_device::max_pool2d_with_indices_spec(stored_integers(self), kernel_size, stride, padding,
                                                                 dilation, ceil_mode)[0];

@@ -5,11 +5,16 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
+
+namespace {
+SCONCE_VARIANT(without_gaps, "quantize.dense", "numbers without gaps");
+}  // namespace
 
 const QuantizedLoops& quantized_loops() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(quantized_loops)); }
 
@@ -128,7 +133,7 @@ Tensor from_centred(const Tensor& reals, const Tensor& like) {
 }
 
 Tensor quantized_as(const Tensor& reals, double scale, int64_t zero_point, DType dtype) {
-  const Tensor from = reals.is_dense() ? reals : contiguous_tensor(reals);
+  const Tensor from = without_gaps(reals.is_dense()) ? reals : contiguous_tensor(reals);
   const Tensor out = empty_like_quantized(from, dtype, per_tensor_quantizer(scale, zero_point));
   const auto* x = from.data<float>();
   if (dtype == DType::qint32) {

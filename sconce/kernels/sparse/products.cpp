@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/formats.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/matmul_kernels.h"
@@ -12,6 +13,10 @@
 #include "sconce/ops.h"
 
 namespace sconce::sparse {
+
+namespace {
+SCONCE_VARIANT(sorted_elements, "sparse.rows.sorted", "elements in the order of their rows");
+}  // namespace
 
 DType product_dtype(DType dtype) {
   if (dtype == DType::float16 || dtype == DType::bfloat16) return DType::float32;
@@ -36,7 +41,7 @@ RowLists row_lists(const Tensor& matrix) {
     out.order[to] = i;
   }
   Tensor values = to_dtype(flat_values(matrix), product_dtype(matrix.dtype()));
-  if (!std::is_sorted(out.order.begin(), out.order.end())) {
+  if (!sorted_elements(std::is_sorted(out.order.begin(), out.order.end()))) {
     Tensor order = empty_tensor({n}, DType::int64);
     std::copy(out.order.begin(), out.order.end(), order.data<int64_t>());
     values = index_select(values, 0, order);

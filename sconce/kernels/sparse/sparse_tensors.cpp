@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/formats.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/sparse/map_values.h"
@@ -12,6 +13,8 @@
 
 namespace sconce::sparse {
 namespace {
+
+SCONCE_VARIANT(sorted_keys, "sparse.sorted", "indices in ascending order");
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
@@ -46,7 +49,7 @@ Tensor index_vector(const std::vector<int64_t>& values) {
 std::vector<int64_t> ascending(const std::vector<int64_t>& keys) {
   std::vector<int64_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  if (!std::is_sorted(keys.begin(), keys.end())) {
+  if (!sorted_keys(std::is_sorted(keys.begin(), keys.end()))) {
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return keys[at(a)] < keys[at(b)]; });
   }
   return order;

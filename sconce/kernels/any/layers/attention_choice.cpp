@@ -1,8 +1,13 @@
 #include "sconce/kernels/any/layers/attention_choice.h"
 
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/attention_kernels.h"
 
 namespace sconce {
+
+namespace {
+SCONCE_VARIANT(in_blocks, "attention.blocks", "4 dims, equal heads or groups of them, no dropout: in blocks of keys");
+}  // namespace
 
 bool attention_heads_fit(const Tensor& query, const Tensor& key) {
   const int64_t few = key.sizes()[1], many = query.sizes()[1];
@@ -36,7 +41,7 @@ namespace any_device {
 // operators. Devices whose kernel in blocks takes only some of these arguments answer themselves.
 int64_t _fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
                           double dropout_p, bool, std::optional<double>, bool enable_gqa) {
-  return attention_fits_blocks(query, key, value, attn_mask, dropout_p, enable_gqa) ? 1 : 0;
+  return in_blocks(attention_fits_blocks(query, key, value, attn_mask, dropout_p, enable_gqa)) ? 1 : 0;
 }
 
 }  // namespace any_device

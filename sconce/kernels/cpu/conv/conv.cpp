@@ -8,6 +8,7 @@
 #include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
 #include "sconce/base/small_vector.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_layout.h"
@@ -17,6 +18,26 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(as_matrix_product, "conv.product", "a kernel of 1 x 1 without strides and padding");
+SCONCE_VARIANT(by_channels, "conv.depthwise", "a group for each channel");
+SCONCE_VARIANT(in_small_groups, "conv.small_groups", "float32, groups of 2, 4 or 8 channels, kernel rows of three");
+SCONCE_VARIANT(in_frame, "conv.framed",
+               "fewer than 16 channels, kernel rows of two or more: copied into a frame of zeros");
+SCONCE_VARIANT(planes_to_frame, "conv.framed.planes", "framed images that are planar");
+SCONCE_VARIANT(even_rows, "conv.tiles.even_rows", "rows of at most 64 pixels, in whole tiles");
+SCONCE_VARIANT(without_gaps, "conv.tiles.dense",
+               "pixels of a result that are neighbours; not of a transposed convolution with strides");
+SCONCE_VARIANT(by_strips, "conv.strips", "float32, framed, half a panel of channels, rows in whole strips");
+SCONCE_VARIANT(weights_ahead, "conv.weights.ahead", "packed weights that 2 to 64 tiles meet: fetched early");
+SCONCE_VARIANT(packed_before, "conv.weights.packed", "weights that were packed before the call");
+SCONCE_VARIANT(several_weights, "conv.weights.blocks", "more weights than the second-level cache holds");
+SCONCE_VARIANT(repeated_channels, "conv.depthwise.repeated", "several results for each channel");
+SCONCE_VARIANT(shared_panels, "conv.threads.panels", "several threads, each with some of the panels of weights");
+SCONCE_VARIANT(through_float, "conv.narrow", "float16, and bfloat16 without products of pairs");
+SCONCE_VARIANT(few_blocks, "conv.narrow.shared", "fewer blocks of rows than threads");
+SCONCE_VARIANT(several_row_blocks, "conv.narrow.blocks", "rows that are converted in more than one block");
+SCONCE_VARIANT(in_pairs, "conv.bf16_pairs", "bfloat16, more than one channel a group", "bf16");
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t work_per_thread = 256 * 1024;     // multiplications that are worth a thread
@@ -88,7 +109,7 @@ struct Tiles<uint16_t> {
 
 // The compute type of a convolution: bfloat16 as it is, if the processor can.
 bool computes_in_bf16(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
-  return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_channelwise(shape);
+  return in_pairs(dtype == DType::bfloat16 && kernels.bf16 && !conv_is_channelwise(shape));
 }
 
 // The group of conv_small_group, where the kernels for such groups know the rest of the shape too; else 0.
@@ -431,7 +452,7 @@ void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase&
     const T** input_rows = scratch.take<const T*>(kernel_rows);
     const T** weight_rows = scratch.take<const T*>(kernel_rows);
     std::optional<RowCache> repeated;
-    if (times > 1)
+    if (repeated_channels(times > 1))
       repeated.emplace(scratch, in_row * times * static_cast<int64_t>(sizeof(Stored)), span(depth), span(height));
     for (int64_t row = begin; row < end; row++) {
       const int64_t h = row % height.count, d = row / height.count % depth.count, n = row / height.count / depth.count;
@@ -511,7 +532,7 @@ struct Frame {
           continue;
         }
         std::fill_n(to, from * channels, T(0));
-        if (call.shape.planes) {
+        if (planes_to_frame(call.shape.planes)) {
           constexpr DType dtype = sizeof(T) == 4 ? DType::float32 : DType::float64;
           const int64_t plane = d_axis.in * h_axis.in * w_axis.in;
           const T* source = call.x + n * channels * plane + (d * h_axis.in + h) * w_axis.in + first + from;
@@ -553,7 +574,7 @@ class DirectConv {
     tile_ = divide_up(segment_, divide_up(segment_, call.tiles.tile_rows));
     // Tiles that end with the rows of a small image see whole rows of the kernel outside of it, and skip them.
     for (int64_t t = call.tiles.tile_rows; t >= call.tiles.tile_rows - 1 && t > 2 && height.taps.size() > 1; t--) {
-      if (width.count % t == 0 && width.count <= 64) {
+      if (even_rows(width.count % t == 0 && width.count <= 64)) {
         tile_ = t;
         break;
       }
@@ -562,6 +583,8 @@ class DirectConv {
       strip_ = strip;
       tile_ = strip_pixels;
     }
+    by_strips(strip_ != nullptr);
+    without_gaps(dense);
     tiles_per_segment_ = divide_up(segment_, tile_);
     tiles_ = pixels / segment_ * tiles_per_segment_;
   }
@@ -582,6 +605,7 @@ class DirectConv {
         by_units = u;
       }
     }
+    shared_panels(by_units > 1);
     parallel_for(by_tiles * by_units, 1, [&](int64_t begin, int64_t end) {
       for (int64_t cell = begin; cell < end; cell++) {
         const int64_t t = cell / by_units, u = cell % by_units;
@@ -606,7 +630,9 @@ class DirectConv {
     // Software prefetching: weights that few tiles meet come from memory, and each tile fetches a share of the panel a
     // block further on, so that memory is read all the time. With many tiles the first one's waiting does not count.
     const int64_t tiles = tile_end - tile_begin;
-    const bool fetches = packed_ && tiles > 1 && tiles <= 64;
+    packed_before(packed_ != nullptr);
+    const bool fetches = weights_ahead(packed_ && tiles > 1 && tiles <= 64);
+    several_weights(unit_end - unit > block);
     const int64_t fetch_step = divide_up(static_cast<int64_t>(sizeof(T)) * table.panel, tiles);
     for (; unit < unit_end; unit += block) {
       const int64_t block_end = std::min(unit + block, unit_end);
@@ -831,7 +857,7 @@ template <class T>
 void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights* given, T* y, const Epilogue& epilogue,
          const MatrixKernels& kernels, SumOrder order) {
   constexpr DType dtype = sizeof(T) == 2 ? DType::bfloat16 : sizeof(T) == 4 ? DType::float32 : DType::float64;
-  if (conv_is_product(shape)) {
+  if (as_matrix_product(conv_is_product(shape))) {
     const int64_t pixels = shape.batch * product(shape.out, shape.rank), k = shape.in_channels, n = shape.out_channels;
     if (packed) return gemm_packed(dtype, pixels, n, k, {x, k, 1}, packed, {y, n, 1}, epilogue, kernels, order);
     SCONCE_ASSERT(given);
@@ -850,14 +876,14 @@ void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights
       call.wide_bias = bias;
     }
   } else {
-    if (conv_is_channelwise(shape)) {
+    if (by_channels(conv_is_channelwise(shape))) {
       for (const Phase& phase : phases_of(shape)) {
         run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels).row);
         packed += phase.taps() * shape.out_channels;
       }
       return;
     }
-    if (const int64_t group = group_in_vector<T>(shape, kernels)) {
+    if (const int64_t group = group_in_vector<T>(shape, kernels); in_small_groups(group != 0)) {
       for (const Phase& phase : phases_of(shape)) {
         run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels).grouped_row, group);
         packed += phase.taps() * group * shape.in_channels;
@@ -870,7 +896,7 @@ void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights
   std::fill_n(zeros, shape.in_channels, T(0));
   for (const Phase& phase : phases_of(shape)) {
     Frame<T> frame;
-    if (is_framed(shape)) frame.make(call, phase, scratch);
+    if (in_frame(is_framed(shape))) frame.make(call, phase, scratch);
     if (given) {
       const PhaseWeights<T> weights(shape, phase, dtype, given->data, given->strides, kernels);
       DirectConv<T>(call, phase, nullptr, &weights, zeros, frame, strip_kernel<T>(kernels)).run();
@@ -936,7 +962,8 @@ class NarrowConv {
         run_block(unit / blocks, first, std::min(rows_, first + block_), bias);
       }
     };
-    if (units < num_threads()) return run_units(0, units);  // threads share a block
+    several_row_blocks(blocks > 1);
+    if (few_blocks(units < num_threads())) return run_units(0, units);  // threads share a block
     parallel_for(units, 1, run_units);
   }
 
@@ -1137,7 +1164,7 @@ void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* pa
   check(shape, dtype, epilogue);
   if (!has_result(shape)) return;
   const ConvCall call{shape, dtype, x, packed, nullptr, y, epilogue, kernels, order};
-  if (is_narrow(shape, dtype, kernels)) return run_narrow_conv(call);
+  if (through_float(is_narrow(shape, dtype, kernels))) return run_narrow_conv(call);
   element_for(shape, dtype, kernels).run(call);
 }
 

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/conv/conv_geometry.h"
 #include "sconce/kernels/cpu/conv/conv_gradient_direct.h"
 #include "sconce/kernels/cpu/conv/conv_gradient_winograd.h"
@@ -14,6 +15,14 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(pointwise_window, "conv.gradient.product", "a kernel of 1 x 1 without strides and padding");
+SCONCE_VARIANT(by_channels, "conv.gradient.depthwise", "float32 or float64, a group for each channel, as many results");
+SCONCE_VARIANT(in_small_groups, "conv.gradient.small_groups", "float32, groups of 2, 4 or 8 channels");
+SCONCE_VARIANT(with_winograd, "conv.gradient.winograd",
+               "float32, 3 x 3 without strides, channels in whole vectors, 256 pixels or more");
+SCONCE_VARIANT(several_blocks, "conv.gradient.gathered.blocks", "more windows than are gathered at a time", "bf16");
+SCONCE_VARIANT(pairs, "conv.gradient.bf16_pairs", "bfloat16, more than one channel a group", "bf16");
 
 constexpr int64_t copies_per_thread = 64 * 1024;        // elements
 constexpr int64_t window_bytes = 1024 * 1024;           // of the windows that are gathered at a time
@@ -29,14 +38,15 @@ class WeightGradient {
       : shape_(shape), geometry_(shape), x_(x), grad_(grad), out_(grad_weight), kernels_(kernels) {}
 
   void run() {
-    if (is_pointwise())
+    if (pointwise_window(is_pointwise()))
       return multiply(x_, shape_.in_channels, in_channels(), shape_.batch * geometry_.out.product(), 0);
     if constexpr (sizeof(T) > 2) {
-      if (conv_is_depthwise(shape_)) return run_depthwise(1);
+      if (by_channels(conv_is_depthwise(shape_))) return run_depthwise(1);
     }
     if constexpr (std::is_same_v<T, float>) {
-      if (const int64_t group = conv_small_group(shape_, kernels_)) return run_depthwise(group);
-      if (winograd_pays() && winograd_weight_gradient(shape_, x_, grad_, out_, kernels_)) return;
+      const int64_t group = conv_small_group(shape_, kernels_);
+      if (in_small_groups(group != 0)) return run_depthwise(group);
+      if (with_winograd(winograd_pays()) && winograd_weight_gradient(shape_, x_, grad_, out_, kernels_)) return;
     }
     if constexpr (sizeof(T) > 2)
       direct_weight_gradient(shape_, x_, grad_, out_, kernels_);
@@ -61,6 +71,7 @@ class WeightGradient {
     block = std::min(pixels, divide_up(block, step_pixels) * step_pixels);
     Scratch scratch;
     T* windows = scratch.take<T>(block * row);
+    several_blocks(block < pixels);
     for (int64_t first = 0; first < pixels; first += block) {
       const int64_t count = std::min(block, pixels - first);
       parallel_for(count, divide_up(copies_per_thread, row), [&](int64_t begin, int64_t end) {
@@ -210,7 +221,7 @@ void conv_weight_gradient(const ConvShape& shape, DType dtype, const void* x, co
       WeightGradient<T, Sum>(shape, static_cast<const T*>(x), static_cast<const T*>(grad), out, kernels).run();
     }
   };
-  if (in_pairs) return run(uint16_t{}, float{});
+  if (pairs(in_pairs)) return run(uint16_t{}, float{});
   if (dtype == DType::float32) return run(float{}, float{});
   run(double{}, double{});
 }

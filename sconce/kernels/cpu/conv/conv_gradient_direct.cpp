@@ -4,12 +4,20 @@
 #include <vector>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/conv/conv_geometry.h"
 #include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(several_parts, "conv.gradient.parts",
+               "2,048 pixels or more, sums that are few enough for several parts");
+SCONCE_VARIANT(several_blocks, "conv.gradient.blocks", "more rows than the second-level cache holds");
+SCONCE_VARIANT(neighbouring_taps, "conv.gradient.taps",
+               "one group, without dilation: the taps of a kernel row together");
+SCONCE_VARIANT(several_panels, "conv.gradient.panels", "more inputs than a panel has columns");
 
 constexpr int64_t block_bytes = 384 * 1024;  // of images that are read again and again: they stay in the cache
 constexpr int64_t block_pixels = 1024;       // whose products are summed by themselves: errors stay small
@@ -32,7 +40,7 @@ class DirectGradient {
                  const OuterTable<T>& outer)
       : shape_(shape), geometry_(shape), x_(x), grad_(grad), out_(out), table_(table), outer_(outer) {
     const int64_t taps = geometry_.kernel.w;
-    taps_together_ = geometry_.dilation.w == 1 && shape.groups == 1 ? taps : 1;
+    taps_together_ = neighbouring_taps(geometry_.dilation.w == 1 && shape.groups == 1) ? taps : 1;
     for (int64_t first = 0; first < taps; first += taps_together_) segments_.push_back(segments_of(first));
     strips_ = divide_up(out_channels(), table.tile_rows);
     panels_ = divide_up(taps_together_ * in_channels(), table.panel);
@@ -47,6 +55,9 @@ class DirectGradient {
     parts_ = std::clamp<int64_t>(parts_elements / elements, 1, std::min(most_parts, rows_));
     parts_ = std::clamp<int64_t>(rows_ * g.out.w / block_pixels, 1, parts_);
     block_ = std::min(rows_, std::max(fitting, divide_up(64, g.out.w)));
+    several_parts(parts_ > 1);
+    several_blocks(block_ < rows_);
+    several_panels(panels_ > 1);
   }
 
   // The rows are cut into parts, at fixed places, whose sums are added up at the end: a thread has whole parts, mostly,

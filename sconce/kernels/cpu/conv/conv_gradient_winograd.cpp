@@ -4,12 +4,17 @@
 #include <atomic>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_winograd.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(several_parts, "conv.gradient.winograd.parts",
+               "256 tiles or more, sums that are few enough for several parts");
+SCONCE_VARIANT(several_blocks, "conv.gradient.winograd.blocks", "more tiles than the second-level cache holds");
 
 constexpr int64_t points = 16;                  // of F(2,3) in two dimensions: (2 + 3 - 1)^2
 constexpr int64_t block_elements = 160 * 1024;  // of transformed images: they stay in the second-level cache
@@ -35,6 +40,8 @@ class WinogradGradient {
     parts_ = std::clamp<int64_t>(tiles_ / (4 * least_tiles), 1, parts_);
     const int64_t each = divide_up(tiles_, parts_);
     block_ = divide_up(each, divide_up(each, std::max(least_tiles, fitting)));
+    several_parts(parts_ > 1);
+    several_blocks(block_ < each);
   }
 
   // The tiles are cut into parts, at fixed places, whose sums are added up at the end: a thread has whole parts,

@@ -4,11 +4,14 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(three_planes, "conv.input.colours", "float32 images of three channels");
 
 constexpr int64_t block_pixels = 64;              // of all channels at a time: four blocks of a transpose
 constexpr int64_t copies_per_thread = 32 * 1024;  // elements
@@ -71,7 +74,7 @@ void planar_to_innermost(DType dtype, int64_t batch, int64_t channels, int64_t p
 
 void planar_to_pixels(DType dtype, int64_t channels, int64_t pixels, const void* planar, int64_t channel_stride,
                       void* innermost) {
-  if (channels == 3 && dtype == DType::float32) {
+  if (three_planes(channels == 3 && dtype == DType::float32)) {
     return interleave_colours(static_cast<const float*>(planar), channel_stride, pixels,
                               static_cast<float*>(innermost));
   }

@@ -5,11 +5,15 @@
 #include <utility>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/conv/conv_kernels.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(shared_block, "conv.winograd.shared", "fewer blocks of tiles than threads");
+SCONCE_VARIANT(several_blocks, "conv.winograd.blocks", "more tiles than the second-level cache holds");
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t block_elements = 200 * 1024;  // of transformed inputs and sums: they stay in the second-level cache
@@ -57,7 +61,8 @@ class Winograd {
     zeros_ = scratch.take<float>(shape_.in_channels);
     std::fill_n(zeros_, shape_.in_channels, 0.f);
     const int64_t blocks = divide_up(tiles_, block_);
-    if (blocks < num_threads()) {
+    several_blocks(blocks > 1);
+    if (shared_block(blocks < num_threads())) {
       for (int64_t i = 0; i < blocks; i++) run_block(i);
       return finite_;
     }

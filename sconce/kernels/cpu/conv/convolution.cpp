@@ -1,4 +1,5 @@
 #include "sconce/kernels/cpu/conv/convolution.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/any/fill.h"
 
 #include <algorithm>
@@ -19,6 +20,22 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(complex_parts, "conv.complex", "complex images, as four convolutions");
+SCONCE_VARIANT(of_integers, "conv.integers", "images of integers, computed in float64");
+
+SCONCE_VARIANT(seen_pixels, "conv.seen_pixels", "planar images, kernels of 1 x 1 with strides");
+SCONCE_VARIANT(of_planes, "conv.product.planes", "planar images, a kernel of 1 x 1, few idle lanes");
+SCONCE_VARIANT(rows_together, "conv.rows.together",
+               "planar results in blocks of rows, images that four threads do not share evenly");
+SCONCE_VARIANT(by_rows, "conv.rows", "planar float32 results of more than one block, weights of at most 640 KB");
+SCONCE_VARIANT(with_winograd, "conv.winograd",
+               "float32, 3 x 3 without strides, channels in whole vectors, 128 pixels or more");
+SCONCE_VARIANT(winograd_rows, "conv.winograd.rows", "planar results");
+SCONCE_VARIANT(not_finite, "conv.winograd.again", "an infinity or NaN in the result of Winograd's algorithm");
+SCONCE_VARIANT(result_in_place, "conv.result.in_place", "a result with channels innermost");
+SCONCE_VARIANT(result_to_planes, "conv.result.planes", "planar results that are transposed by vectors");
+SCONCE_VARIANT(input_from_planes, "conv.input.planes", "planar images that are transposed by vectors");
 
 constexpr int64_t kMostPhases = 1 << 16;        // of transposed convolutions: a record of 200 bytes each
 constexpr int64_t kLargest = int64_t{1} << 40;  // of strides, paddings and the like: their sums do not overflow
@@ -191,7 +208,7 @@ Tensor channels_innermost_like(const Tensor& t, DType dtype) {
 Tensor channels_innermost(const Tensor& t) {
   Tensor out = channels_innermost_like(t, t.dtype());
   if (out.is_same(t) || t.numel() == 0) return out;
-  if (rearranges(t.dtype()) && is_planar(t)) {
+  if (input_from_planes(rearranges(t.dtype()) && is_planar(t))) {
     planar_to_innermost(t.dtype(), t.size(0), t.size(1), t.numel() / t.size(0) / t.size(1), t.data(), t.strides()[0],
                         out.data());
   } else {
@@ -265,7 +282,7 @@ void run_rows(const ConvShape& shape, const float* x, const Tensor& out, F&& con
   for (int i = 1; i < shape.rank; ++i) out_row *= shape.out[i];
   const int64_t height = shape.out[0], channels = shape.out_channels;
   int64_t blocks = (height * out_row * channels + kBlockElements - 1) / kBlockElements;
-  if (blocks > 1 && shape.batch % kBlocksTogether != 0)
+  if (rows_together(blocks > 1 && shape.batch % kBlocksTogether != 0))
     blocks = (blocks + kBlocksTogether - 1) / kBlocksTogether * kBlocksTogether;
   blocks = std::min(blocks, height / 2 + 1);
   parallel_for(shape.batch * blocks, 1, [&](int64_t begin, int64_t end) {
@@ -317,7 +334,7 @@ bool run_winograd(const ConvShape& shape, const Tensor& x, const Tensor& weight,
   winograd_pack(shape, 2, weight.data<float>(), weight.strides().data(), packed, kernels);
   Epilogue epilogue;
   epilogue.bias = bias;
-  if (!is_planar(out)) {
+  if (!winograd_rows(is_planar(out))) {
     const Tensor y = channels_innermost_like(out, out.dtype());
     const bool finite = winograd_run(shape, 2, x.data<float>(), packed, y.data<float>(), epilogue, kernels);
     if (finite && !y.is_same(out)) copy_tensor(out, y);
@@ -350,18 +367,18 @@ void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, cons
   ConvShape dense = shape;
   Tensor seen = input;
   // With the sums in sequence that tiles form where not all pixels are seen.
-  if (take_seen_pixels(dense, seen)) return run(dense, seen, weight, bias, out, SumOrder::in_sequence);
+  if (seen_pixels(take_seen_pixels(dense, seen))) return run(dense, seen, weight, bias, out, SumOrder::in_sequence);
   const bool elsewhere = uses_onednn();
-  if (!elsewhere && is_planar_product(shape, input, bias, out)) {
+  if (of_planes(!elsewhere && is_planar_product(shape, input, bias, out))) {
     return run_planar_product(shape, input, weight, bias, out,
                               order == SumOrder::automatic ? conv_product_order(shape) : order);
   }
   const Tensor x = channels_innermost(input);
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
   const void* bias_data = bias.defined() ? dense_bias.data() : nullptr;
-  const bool winograd = !elsewhere && eager_algorithm(shape, out.dtype()) == ConvAlgorithm::winograd2;
-  if (winograd && run_winograd(shape, x, weight, bias_data, out)) return;
-  if (!elsewhere && run_by_rows(shape, x, weight, bias_data, out)) return;
+  const bool winograd = with_winograd(!elsewhere && eager_algorithm(shape, out.dtype()) == ConvAlgorithm::winograd2);
+  if (winograd && !not_finite(!run_winograd(shape, x, weight, bias_data, out))) return;
+  if (by_rows(!elsewhere && run_by_rows(shape, x, weight, bias_data, out))) return;
   const Tensor y = channels_innermost_like(out, out.dtype());
   if (!elsewhere ||
       !onednn_convolution(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), bias_data, y.data())) {
@@ -370,8 +387,8 @@ void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, cons
     conv_run_once(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), y.data(), epilogue,
                   matrix_kernels(), order);
   }
-  if (y.is_same(out)) return;
-  if (rearranges(out.dtype()) && is_planar(out)) {
+  if (result_in_place(y.is_same(out))) return;
+  if (result_to_planes(rearranges(out.dtype()) && is_planar(out))) {
     innermost_to_planar(out.dtype(), out.size(0), out.size(1), out.numel() / out.size(0) / out.size(1), y.data(),
                         out.data(), out.strides()[0]);
   } else {
@@ -420,8 +437,8 @@ OutSpec convolution_spec(const Tensor& input, const Tensor& weight, const Tensor
 void run_convolution(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Tensor& out) {
   if (out.numel() == 0) return;
-  if (is_complex(out.dtype())) return run_complex(shape, input, weight, bias, out);
-  if (is_floating(out.dtype())) return run(shape, input, weight, bias, out);
+  if (complex_parts(is_complex(out.dtype()))) return run_complex(shape, input, weight, bias, out);
+  if (!of_integers(!is_floating(out.dtype()))) return run(shape, input, weight, bias, out);
   // Integers: exact in float64 up to 2^53.
   const Tensor y = empty_tensor(out.sizes(), DType::float64);
   run(shape, to_dtype(input, DType::float64), to_dtype(weight, DType::float64),

@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/convolution_kernels.h"
 #include "sconce/kernels/cpu/conv/convolution.h"
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
@@ -9,6 +10,8 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(by_channels, "conv.bias_gradient.channels", "float32 or float64, contiguous or with channels innermost");
 
 void check_grad_sizes(const ConvShape& shape, const Tensor& grad_output, const Tensor& input) {
   Dims expected = {shape.batch, shape.out_channels};
@@ -31,8 +34,9 @@ ConvShape reversed(const ConvShape& shape) {
 
 Tensor sum_channels(const Tensor& grad, IntList others) {
   const bool inside = has_channels_innermost(grad);
-  if (grad.is_meta() || grad.numel() == 0 || (grad.dtype() != DType::float32 && grad.dtype() != DType::float64) ||
-      (!inside && !grad.is_contiguous()))
+  if (!by_channels(!grad.is_meta() && grad.numel() != 0 &&
+                   (grad.dtype() == DType::float32 || grad.dtype() == DType::float64) &&
+                   (inside || grad.is_contiguous())))
     return sum(grad, others);
   const Tensor out = empty_tensor({grad.size(1)}, grad.dtype());
   channel_sums(out, grad, inside);

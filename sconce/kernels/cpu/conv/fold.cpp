@@ -6,6 +6,7 @@
 #include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/fold_kernels.h"
 #include "sconce/generated/view_kernels.h"
@@ -18,6 +19,11 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(adjacent_columns, "im2col.adjacent", "elements of a row of blocks that are neighbours in the image");
+SCONCE_VARIANT(adjacent_sums, "col2im.adjacent", "blocks one column apart");
+SCONCE_VARIANT(sums_in_place, "col2im.in_place", "no 16-bit floats");
+SCONCE_VARIANT(last_dim, "unfold_backward.last_dim", "windows along the last dim");
 
 // Blocks of kernel[0] x kernel[1] elements, `dilation` apart, at steps of `stride` in an image with a border of zeros.
 struct Blocks {
@@ -168,6 +174,7 @@ void im2col_items(const Tensor& self, const Tensor& out, const Blocks& b) {
   const T* x = static_cast<const T*>(self.data());
   T* y = static_cast<T*>(out.data());
   const int64_t rows = channels * b.size();
+  adjacent_columns(b.stride[1] * self.stride(-1) == 1);
   parallel_for(batch * rows, grain_for(2 * b.blocks()), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / rows, c = i % rows / b.size(), k = i % b.size();
@@ -183,6 +190,8 @@ void col2im_planes(const Tensor& self, const Tensor& out, const Blocks& b) {
   const int64_t plane = b.image[0] * b.image[1], planes = out.numel() / std::max<int64_t>(plane, 1);
   const T* x = static_cast<const T*>(self.data());
   T* y = static_cast<T*>(out.data());
+  sums_in_place(std::is_same_v<T, W>);
+  adjacent_sums(b.stride[1] == 1);
   parallel_for(planes, grain_for(2 * b.blocks() * b.size()), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     W* sums = nullptr;
@@ -292,6 +301,7 @@ void add_windows(const Tensor& grad, const Tensor& out, int64_t dim, int64_t siz
   int64_t inner = 1, outer = 1;
   for (int64_t d = 0; d < dim; ++d) outer *= out.size(d);
   for (int64_t d = dim + 1; d < out.dim(); ++d) inner *= out.size(d);
+  last_dim(inner == 1);
   const T* x = static_cast<const T*>(grad.data());
   T* y = static_cast<T*>(out.data());
   parallel_for(outer, grain_for(2 * windows * inner * size), [&](int64_t begin, int64_t end) {

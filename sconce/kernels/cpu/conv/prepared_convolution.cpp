@@ -1,6 +1,7 @@
 // Convolutions with constant weights, prepared for many calls: the algorithm is chosen and the weights are packed once.
 #include <fmt/format.h>
 
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/prepare.h"
 #include "sconce/generated/convolution_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_plan.h"
@@ -10,6 +11,9 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(prepared_planes, "conv.prepared.planes", "a planned convolution whose image is planar and is framed");
+SCONCE_VARIANT(prepared_winograd, "conv.prepared.winograd", "a planned convolution by Winograd's algorithm");
 
 enum Arguments { kInput, kWeight, kBias, kStride, kPadding, kDilation, kTransposed, kOutputPadding, kGroups };
 
@@ -39,6 +43,8 @@ class PreparedConvolution final : public PreparedCall {
     for (int i = 0; i < shape.rank; ++i) rows_ *= shape.out[i];
     columns_ = row_stride_ = shape.out_channels;
     constants_read_ = {kWeight};
+    prepared_planes(plan_.shape.planes);
+    prepared_winograd(plan_.algorithm == ConvAlgorithm::winograd2);
   }
 
   void run(const void* const* args, void* result, const Epilogue& epilogue) const override {

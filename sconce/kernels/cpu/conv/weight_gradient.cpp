@@ -1,12 +1,17 @@
 // Gradients of convolution. With respect to the input it is the transposed convolution of the gradient, with the same
 // weights; with respect to the weights a matrix product over all pixels.
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/cpu/conv/conv_gradient.h"
 #include "sconce/kernels/cpu/conv/convolution.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(of_planes, "conv.gradient.planes", "planar images, a kernel of 1 x 1, float32, float64 or one image");
+SCONCE_VARIANT(sums_in_place, "conv.gradient.in_place",
+               "a gradient with input channels innermost, in the dtype of the sums");
 
 // Of a 1 x 1 convolution of planar images, which are multiplied where they lie, pixel by pixel.
 void planar_weight_gradient(const ConvShape& shape, const Tensor& input, const Tensor& grad_output,
@@ -27,7 +32,8 @@ void planar_weight_gradient(const ConvShape& shape, const Tensor& input, const T
 void real_weight_gradient(const ConvShape& shape, const Tensor& input, const Tensor& grad_output,
                           const Tensor& grad_weight) {
   const bool rounds_once = input.dtype() == DType::float32 || input.dtype() == DType::float64 || shape.batch == 1;
-  if (conv_is_product(shape) && rounds_once && shape.batch > 0 && is_planar(input) && is_planar(grad_output)) {
+  if (of_planes(conv_is_product(shape) && rounds_once && shape.batch > 0 && is_planar(input) &&
+                is_planar(grad_output))) {
     return planar_weight_gradient(shape, input, grad_output, grad_weight);
   }
   const DType dtype = grad_weight.dtype() == DType::float64 ? DType::float64 : DType::float32;
@@ -37,7 +43,7 @@ void real_weight_gradient(const ConvShape& shape, const Tensor& input, const Ten
   // [out_channels, kernel..., in_channels / groups], seen as [out_channels, in_channels / groups, kernel...]
   const Tensor sums = channels_innermost_like(grad_weight, dtype);
   conv_weight_gradient(shape, read, x.data(), grad.data(), sums.data());
-  if (!sums.is_same(grad_weight)) copy_tensor(grad_weight, sums);
+  if (!sums_in_place(sums.is_same(grad_weight))) copy_tensor(grad_weight, sums);
 }
 
 }  // namespace

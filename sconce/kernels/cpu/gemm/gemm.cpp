@@ -6,6 +6,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -25,6 +26,32 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(few_dots, "gemm.at_once.dots", "few short rows times a matrix that is contiguous along k");
+SCONCE_VARIANT(one_tile, "gemm.at_once.tile", "a tile of rows times packed weights, little work");
+SCONCE_VARIANT(small_product, "gemm.small",
+               "m of at most 16, n of at most a vector, k of at most 64, without an epilogue");
+SCONCE_VARIANT(pairs, "gemm.bf16_pairs", "bfloat16", "bf16");
+SCONCE_VARIANT(of_complex, "gemm.complex", "complex, m of 8 or more, k of 4 or more, m n k of 512 or more");
+SCONCE_VARIANT(joined_batch, "gemm.batch.joined", "a batch that shares b and whose rows lie one after the other");
+SCONCE_VARIANT(swapped_product, "gemm.transposed",
+               "a result by columns, or few columns of a matrix that lies by columns");
+SCONCE_VARIANT(few_items, "gemm.batch.few", "fewer products than threads");
+SCONCE_VARIANT(with_packed, "gemm.packed", "weights that were packed before the call");
+SCONCE_VARIANT(by_dots, "gemm.dot", "sums by lanes: few rows, b contiguous along k");
+SCONCE_VARIANT(by_swapped_dots, "gemm.swapped_dot", "sums by lanes: few columns");
+SCONCE_VARIANT(by_stream, "gemm.stream", "sums by lanes: few rows, b contiguous along columns");
+SCONCE_VARIANT(by_fold, "gemm.fold", "sums by lanes: few rows, panels of b");
+SCONCE_VARIANT(b_in_place, "gemm.in_place", "a b of at most 96 KB, or few rows: read where it lies");
+SCONCE_VARIANT(by_blocks, "gemm.blocked", "panels of b, packed");
+SCONCE_VARIANT(copied_rows, "gemm.copy_a",
+               "rows of a that are copied: transposed, narrow, or that collide in the cache");
+SCONCE_VARIANT(staged_result, "gemm.staged", "a narrow result, or one without adjacent columns");
+SCONCE_VARIANT(cut_depth, "gemm.k_blocks", "more than 4 rows, a k that is cut into blocks");
+SCONCE_VARIANT(cut_columns, "gemm.n_blocks", "more packed columns than the second-level cache holds");
+SCONCE_VARIANT(ragged_panel, "gemm.in_place.ragged", "columns that are no multiple of a vector");
+SCONCE_VARIANT(several_shares, "gemm.threads", "several threads share a product");
+SCONCE_VARIANT(shared_columns, "gemm.threads.columns", "several threads, each with some of the columns");
 
 using namespace gemm_parts;
 
@@ -122,7 +149,7 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
   Target<T> target(plan, operands, rows, columns, scratch);
   RowPointers<T> pointers(plan, operands.a, group_of_rows(plan, rows.size()), scratch);
   const int64_t vector_mask = plan.table.lanes - 1;  // lanes and panel are powers of two, and divisions slow
-  T* ragged = columns.size() & vector_mask ? scratch.take<T>(plan.k * panel) : nullptr;
+  T* ragged = ragged_panel((columns.size() & vector_mask) != 0) ? scratch.take<T>(plan.k * panel) : nullptr;
   const T* tile_rows[8];
   if (ragged) {
     int64_t column = columns.begin + (columns.size() & -panel);
@@ -184,6 +211,7 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
   } else if (all_columns * plan.k_block > block_elements) {
     column_block = std::max(block_elements / plan.k_block & -panel, panel);
   }
+  cut_columns(column_block < all_columns);
   Scratch scratch;
   T* b_block = plan.packed ? nullptr : scratch.take<T>(plan.k_block * column_block);
   RowPointers<T> pointers(plan, operands.a, row_group, scratch);
@@ -313,7 +341,8 @@ void run_item(const Plan<T>& plan, const Operands& operands) {
   if (plan.m * plan.n * plan.k < 2 * work_per_thread) return run_share(plan, operands, {0, plan.m}, {0, plan.n});
   const int64_t tiles = divide_up(plan.m, plan.tile), units = divide_up(plan.n, plan.column_unit);
   auto [by_rows, by_columns] = choose_grid(plan, tiles, units);
-  if (by_rows * by_columns == 1) return run_share(plan, operands, {0, plan.m}, {0, plan.n});
+  shared_columns(by_columns > 1);
+  if (!several_shares(by_rows * by_columns > 1)) return run_share(plan, operands, {0, plan.m}, {0, plan.n});
   parallel_for(by_rows * by_columns, 1, [&, by_rows = by_rows, by_columns = by_columns](int64_t begin, int64_t end) {
     for (int64_t cell = begin; cell < end; cell++) {
       Range rows = part(tiles, by_rows, cell / by_columns), columns = part(units, by_columns, cell % by_columns);
@@ -327,6 +356,20 @@ GemmStorage storage_of(DType dtype) {
   return dtype == DType::bfloat16  ? GemmStorage::bfloat16
          : dtype == DType::float16 ? GemmStorage::float16
                                    : GemmStorage::native;
+}
+
+template <class T>
+void note(const Plan<T>& plan) {
+  by_dots(plan.path == Path::dot);
+  by_swapped_dots(plan.path == Path::swapped_dot);
+  by_stream(plan.path == Path::stream);
+  by_fold(plan.path == Path::fold);
+  b_in_place(plan.path == Path::in_place);
+  by_blocks(plan.path == Path::blocked);
+  with_packed(plan.packed != nullptr);
+  copied_rows(plan.copy_a);
+  staged_result(plan.staged);
+  cut_depth(plan.k_block > 1 && plan.k_block < plan.k);
 }
 
 template <class T>
@@ -347,6 +390,7 @@ void run(const GemmTable<T>& table, const Driver<T>& driver, const Problem& prob
                problem.order,
                driver};
   plan.decide();
+  note(plan);
   auto item = [&](int64_t index) {
     const BatchStrides& strides = problem.strides;
     const void* residual = epilogue.residual ? plan.offset(epilogue.residual, index * strides.residual) : nullptr;
@@ -357,7 +401,7 @@ void run(const GemmTable<T>& table, const Driver<T>& driver, const Problem& prob
   };
   if (problem.batch == 1) return item(0);
   const int64_t work = std::max<int64_t>(1, problem.m * problem.n * std::max<int64_t>(problem.k, 1));
-  if (problem.batch < num_threads()) {
+  if (few_items(problem.batch < num_threads())) {
     for (int64_t index = 0; index < problem.batch; index++) item(index);
     return;
   }
@@ -520,9 +564,10 @@ bool run_one_tile(const GemmTable<T>& table, const LaneTable<T>& lanes, const Pr
 template <class T>
 bool run_at_once(const GemmTable<T>& table, const Driver<T>& driver, const Problem& problem, const Epilogue& epilogue,
                  bool elsewhere) {
-  if (!elsewhere && (run_one_dot(table, problem, epilogue) || run_one_tile(table, *driver.lanes, problem, epilogue)))
+  if (!elsewhere && (few_dots(run_one_dot(table, problem, epilogue)) ||
+                     one_tile(run_one_tile(table, *driver.lanes, problem, epilogue))))
     return true;
-  return run_small(table, *driver.lanes, problem, epilogue);
+  return small_product(run_small(table, *driver.lanes, problem, epilogue));
 }
 
 }  // namespace
@@ -547,7 +592,7 @@ namespace {
 void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels,
                   const Driver<float>& driver) {
   if (problem.dtype == DType::float64) return run_f64(problem, epilogue, kernels);
-  if (problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0) {
+  if (pairs(problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0)) {
     return gemm_bf16(problem.batch, problem.m, problem.n, problem.k, problem.a, problem.b, problem.c, problem.packed,
                      problem.strides, epilogue, problem.order, kernels);
   }
@@ -556,7 +601,7 @@ void run_floating(const Problem& problem, const Epilogue& epilogue, const Matrix
 
 // Integers and complex numbers.
 void run_others(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
-  if (is_complex(problem.dtype) && complex_product_pays(problem.m, problem.n, problem.k))
+  if (of_complex(is_complex(problem.dtype) && complex_product_pays(problem.m, problem.n, problem.k)))
     return run_complex(problem, epilogue, kernels);
   run_generic(problem, epilogue);
 }
@@ -584,9 +629,10 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   if (dtype == DType::float64 && run_at_once_f64(problem, epilogue, kernels, elsewhere)) return;
   if (elsewhere && onednn_gemm(dtype, m, n, k, a, b, c, epilogue)) return;
   // A batch that shares b and lies row after row is one product, if its sums are formed in the same order.
-  if (batch > 1 && !epilogue.row_bias && strides.b == 0 && strides.a == m * a.row_stride &&
-      strides.c == m * c.row_stride && (!epilogue.residual || strides.residual == m * epilogue.residual_stride) &&
-      (order == SumOrder::in_sequence || sum_order(batch * m, n, k) == order)) {
+  if (joined_batch(batch > 1 && !epilogue.row_bias && strides.b == 0 && strides.a == m * a.row_stride &&
+                   strides.c == m * c.row_stride &&
+                   (!epilogue.residual || strides.residual == m * epilogue.residual_stride) &&
+                   (order == SumOrder::in_sequence || sum_order(batch * m, n, k) == order))) {
     return dispatch({dtype, 1, batch * m, n, k, a, b, c, packed, strides, order}, epilogue, kernels);
   }
   // c transposed is b transposed times a transposed. That makes c contiguous along columns, or a matrix times a few
@@ -594,8 +640,8 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   const bool c_by_columns = c.column_stride != 1 && n > 1 && (c.row_stride == 1 || m == 1);
   const bool a_by_columns =
       n <= few_rows && m > few_rows && order == SumOrder::by_lanes && a.row_stride == 1 && a.column_stride != 1;
-  if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.row_bias && !epilogue.scale &&
-      !epilogue.residual && !epilogue.post) {
+  if (swapped_product((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.row_bias &&
+                      !epilogue.scale && !epilogue.residual && !epilogue.post)) {
     const ConstMatrix new_a{b.data, b.column_stride, b.row_stride}, new_b{a.data, a.column_stride, a.row_stride};
     const Matrix new_c{c.data, c.column_stride, c.row_stride};
     return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}, order},

@@ -4,6 +4,7 @@
 
 #include "sconce/base/budget.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/base/weak.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
@@ -11,6 +12,15 @@
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(few_rows_of, "gemm.bf16.few_rows", "sums by lanes: few rows", "bf16");
+SCONCE_VARIANT(few_columns_of, "gemm.bf16.few_columns", "sums by lanes: few columns", "bf16");
+SCONCE_VARIANT(by_dots, "gemm.bf16.dot", "few rows, b contiguous along k", "bf16");
+SCONCE_VARIANT(copied_rows, "gemm.bf16.copy_a", "rows of a that are copied: transposed, or that collide in the cache",
+               "bf16");
+SCONCE_VARIANT(cut_depth, "gemm.bf16.k_blocks", "a k of more than 1,536, rounded at the end", "bf16");
+SCONCE_VARIANT(scattered_result, "gemm.bf16.scatter", "a result without adjacent columns", "bf16");
+SCONCE_VARIANT(with_packed, "gemm.bf16.packed", "weights that were packed before the call", "bf16");
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t work_per_thread = 512 * 1024;          // multiplications
@@ -64,7 +74,9 @@ class Product {
   }
 
   void run() const {
-    const bool few_columns = by_lanes_ && m_ > few_rows;
+    const bool few_columns = few_columns_of(by_lanes_ && m_ > few_rows);
+    few_rows_of(by_lanes_ && !few_columns);
+    with_packed(packed_ != nullptr);
     const int64_t tile = few_columns ? row_group : by_lanes_ ? m_ : tile_;
     const int64_t tiles = divide_up(m_, tile), units = few_columns ? 1 : divide_up(n_, panel);
     int64_t threads = std::min<int64_t>(num_threads(), m_ * n_ * k_ / work_per_thread), by_rows = 1, by_columns = 1;
@@ -127,7 +139,7 @@ class Product {
     const Item* a = contiguous_rows(item(a_.data), a_.row_stride, a_.column_stride, m_, a_stride, scratch);
     const int64_t width = columns.size(), padded = divide_up(width, panel) * panel;
     auto* sums = scratch.take<float>(m_ * padded);
-    if (!packed_ && b_.row_stride == 1) {
+    if (by_dots(!packed_ && b_.row_stride == 1)) {
       table_.dot(m_, width, k_, a, a_stride, item(b_.data) + columns.begin * b_.column_stride, b_.column_stride, sums,
                  padded);
     } else {
@@ -209,7 +221,8 @@ class Product {
     const int64_t column_block =
         std::min(divide_up(columns.size(), panel) * panel,
                  std::max<int64_t>(panel, b_block_elements / std::max<int64_t>(padded_block, 1) / panel * panel));
-    const bool cut = k_block_ < k_ && !floats_;
+    const bool cut = cut_depth(k_block_ < k_ && !floats_);
+    copied_rows(copy_a_);
     const int64_t row_block = cut ? divide_up(sum_rows, tile_) * tile_ : rows.size();
     const int64_t group = copy_a_ ? std::max<int64_t>(1, 32 / tile_) * tile_ : tile_;
     const int64_t copy_stride = k_block_ + 32;
@@ -330,7 +343,7 @@ void through_rows(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a,
 SCONCE_WEAK void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
                            const void* packed, const BatchStrides& strides, const Epilogue& epilogue, SumOrder order,
                            const MatrixKernels& kernels) {
-  if (c.column_stride != 1 && n > 1)
+  if (scattered_result(c.column_stride != 1 && n > 1))
     return through_rows(batch, m, n, k, a, b, c, packed, strides, epilogue, order, kernels);
   auto run = [&](int64_t i) {
     const Item* residual = epilogue.residual ? item(epilogue.residual) + i * strides.residual : nullptr;

@@ -3,9 +3,13 @@
 #include <utility>
 
 #include "sconce/base/budget.h"
+#include "sconce/base/variants/variants.h"
 
 namespace sconce::gemm_parts {
 namespace {
+
+SCONCE_VARIANT(small_b, "gemm.stream.in_place", "a b of at most 32 KB: whole panels are read where they lie");
+SCONCE_VARIANT(copied_rows, "gemm.swapped_dot.copied", "rows of a that are not contiguous along k");
 
 constexpr int64_t in_place_bytes = 32 * 1024;  // of b, in the first-level cache
 
@@ -34,8 +38,8 @@ void run_stream(const Plan<T>& plan, const Operands& operands, Range rows, Range
   const T* a = contiguous_rows(plan, plan.storage, plan.offset(operands.a, rows.begin * plan.a_row), plan.a_row,
                                plan.a_column, count, a_stride, scratch);
   int64_t begin = columns.begin;
-  if (plan.storage == GemmStorage::native && plan.k * plan.b_row <= in_place_bytes / static_cast<int64_t>(sizeof(T)) &&
-      plan.b_row >= 0) {
+  if (small_b(plan.storage == GemmStorage::native &&
+              plan.k * plan.b_row <= in_place_bytes / static_cast<int64_t>(sizeof(T)) && plan.b_row >= 0)) {
     begin += columns.size() / panel * panel;
     const T* b = static_cast<const T*>(operands.b) + columns.begin;
     if (begin > columns.begin) {
@@ -128,7 +132,7 @@ void run_dots(const Plan<T>& plan, const Operands& operands, Range rows, Range c
   }
   const void* many = swapped ? a : b;
   const int64_t count = swapped ? rows.size() : columns.size(), stride = swapped ? plan.a_row : plan.b_column;
-  const bool copied = swapped && plan.a_column != 1;
+  const bool copied = copied_rows(swapped && plan.a_column != 1);
   const int64_t group = copied ? std::clamp<int64_t>(16 * 1024 / plan.k, 8, 64) : count;
   T* copy = copied ? scratch.take<T>(group * plan.k) : nullptr;
   for (int64_t i = 0; i < count; i += group) {

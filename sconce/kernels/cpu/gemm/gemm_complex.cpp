@@ -7,10 +7,15 @@
 #include <algorithm>
 
 #include "sconce/base/parallel.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 
 namespace sconce {
 namespace {
+
+SCONCE_VARIANT(copied_rows, "gemm.complex.copy_a", "rows of a without adjacent elements");
+SCONCE_VARIANT(staged_result, "gemm.complex.staged", "a result without adjacent columns");
+SCONCE_VARIANT(several_blocks, "gemm.complex.blocks", "more columns of b than a block of 512 K elements");
 
 constexpr int64_t block_elements = 512 * 1024;    // of w at a time
 constexpr int64_t copies_per_thread = 64 * 1024;  // elements
@@ -52,13 +57,13 @@ void run(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c
   };
   const auto* rows = static_cast<const Pair*>(a.data);
   int64_t a_stride = a.row_stride;
-  if (a.column_stride != 1 && k > 1) {
+  if (copied_rows(a.column_stride != 1 && k > 1)) {
     rows = dense(a.data, a.row_stride, a.column_stride, m, k);
     a_stride = k;
   }
   auto* out = static_cast<Pair*>(c.data);
   int64_t c_stride = c.row_stride;
-  const bool staged = c.column_stride != 1 && n > 1;
+  const bool staged = staged_result(c.column_stride != 1 && n > 1);
   if (staged) {
     out = epilogue.accumulate ? dense(c.data, c.row_stride, c.column_stride, m, n) : scratch.take<Pair>(m * n);
     c_stride = n;
@@ -67,6 +72,7 @@ void run(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c
   const auto* elements = static_cast<const Pair*>(b.data);
   const int64_t width = std::min(n, std::max<int64_t>(32, block_elements / (4 * std::max<int64_t>(k, 1))));
   T* w = scratch.take<T>(4 * k * width);
+  several_blocks(width < n);
   for (int64_t j0 = 0; j0 < n; j0 += width) {
     const int64_t columns = std::min(width, n - j0);
     parallel_for(k, std::max<int64_t>(1, copies_per_thread / columns), [&](int64_t begin, int64_t end) {

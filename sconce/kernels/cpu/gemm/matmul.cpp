@@ -1,5 +1,6 @@
 // Products of matrices and vectors on tensors: strides go to gemm as they are, nothing is copied.
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/matmul_kernels.h"
@@ -7,6 +8,8 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(addend_as_bias, "addmm.bias", "a contiguous row, alpha and beta of 1");
 
 ConstMatrix matrix(const Tensor& t) { return {t.data(), t.strides()[0], t.strides()[1]}; }
 Matrix out_matrix(const Tensor& t) { return {t.data(), t.strides()[0], t.strides()[1]}; }
@@ -27,7 +30,8 @@ void add_product(const Tensor& self, const Scalar& given_beta, const Scalar& giv
   const bool reads_self = !beta.equals(0);
   if (alpha.equals(1)) {
     Epilogue epilogue;
-    const bool row = self.dim() <= 1 && beta.equals(1) && self.numel() == out.size(-1) && self.is_contiguous();
+    const bool row =
+        addend_as_bias(self.dim() <= 1 && beta.equals(1) && self.numel() == out.size(-1) && self.is_contiguous());
     if (!reads_self) {
       product(out, epilogue);
     } else if (row) {

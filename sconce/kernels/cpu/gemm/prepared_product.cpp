@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/prepare.h"
 #include "sconce/generated/matmul_kernels.h"
 #include "sconce/kernels/cpu/gemm/gemm.h"
@@ -12,6 +13,9 @@
 
 namespace sconce::cpu {
 namespace {
+
+SCONCE_VARIANT(as_dots, "gemm.prepared.dots",
+               "a planned product of few short rows with a matrix that is contiguous along k");
 
 // c = a b + bias, with b constant.
 class PreparedProduct final : public PreparedCall {
@@ -130,7 +134,7 @@ bool serves(const Tensor& a, const Tensor& b, const Tensor& result) {
 }
 
 PreparedCall* prepared(const Tensor& a, const Tensor& b, uint32_t a_at, uint32_t b_at, int bias_at) {
-  if (!PreparedDots<float>::serves(a, b)) return new PreparedProduct(a, b, a_at, b_at, bias_at);
+  if (!as_dots(PreparedDots<float>::serves(a, b))) return new PreparedProduct(a, b, a_at, b_at, bias_at);
   if (a.dtype() == DType::float32) return new PreparedDots<float>(a, b, a_at, bias_at);
   return new PreparedDots<double>(a, b, a_at, bias_at);
 }

@@ -8,6 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/export.h"
 #include "sconce/base/numbers.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/kernels/cpu/engine/cpu_features.h"
 #include "sconce/kernels/cpu/random/random_bulk.h"
 #include "sconce/kernels/cpu/random/random_fill.h"
@@ -17,6 +18,9 @@
 
 namespace sconce::rng {
 namespace {
+
+SCONCE_VARIANT(plain_uniform, "random.uniform.plain", "float32 between 0 and 1, without gaps");
+SCONCE_VARIANT(in_bulk, "random.bernoulli.bulk", "float32, uint8 or bool without gaps, 2,048 elements or more");
 
 // Bits of precision: consecutive integers are exact up to 2^digits.
 int float_digits(DType t) {
@@ -242,7 +246,7 @@ void uniform_(const Tensor& t, double from, double to, const Generator& generato
   const float width = static_cast<float>(to) - low;
   const auto next = [](Draws& draws) { return draws.uniform24(); };
   // Reduced floats are drawn and scaled in float32 as well.
-  if (dtype == DType::float32 && low == 0 && width == 1 && t.is_dense() && !t.is_meta()) {
+  if (plain_uniform(dtype == DType::float32 && low == 0 && width == 1 && t.is_dense() && !t.is_meta())) {
     Draws draws(generator);
     auto* out = t.data<float>();
     for (int64_t i = 0, n = t.numel(); i < n; ++i) out[i] = draws.uniform24();
@@ -275,7 +279,7 @@ void bernoulli_(const Tensor& t, double p, const Generator& generator) {
   check_writable(t, "bernoulli_");
   const DType dtype = t.dtype();
   const bool bytes = dtype == DType::bool_ || dtype == DType::uint8;
-  if ((bytes || dtype == DType::float32) && t.is_dense() && !t.is_meta() && t.numel() >= kBulkDraws) {
+  if (in_bulk((bytes || dtype == DType::float32) && t.is_dense() && !t.is_meta() && t.numel() >= kBulkDraws)) {
     Draws draws(generator);
     BulkDraws bulk(draws.generator());
     if (bytes)
