@@ -7,7 +7,6 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
-#include "sconce/base/variants/variants.h"
 #include "sconce/codegen/joined/join.h"
 #include "sconce/codegen/op_by_op.h"
 #include "sconce/codegen/rows/row_kernel.h"
@@ -39,11 +38,9 @@ Maker chosen_maker() {
 
 namespace {
 
-SCONCE_VARIANT(by_rows, "nest.rows", "a nest with softmax or a norm: some rows at a time");
-
 std::shared_ptr<const Kernel> made(const loops::Nest& nest, Maker maker) {
   loops::check(nest);
-  if (by_rows(has_row_calls(nest))) return make_row_kernel(nest, maker);
+  if (has_row_calls(nest)) return make_row_kernel(nest, maker);
   switch (maker) {
     case Maker::off:
       return make_op_by_op(nest);

@@ -246,6 +246,11 @@ std::vector<double> Plan::step_seconds() const {
 }
 
 void Plan::find_dense() {
+  make_dense();
+  dense_plan(dense_ != nullptr);
+}
+
+void Plan::make_dense() {
   const bool is_tensor = tape_.output.kind == Output::Kind::tensor;
   const bool is_tuple = tape_.output.kind == Output::Kind::tuple &&
                         std::all_of(tape_.output.items.begin(), tape_.output.items.end(),
@@ -279,7 +284,6 @@ void Plan::find_dense() {
   std::vector<int32_t> outputs;
   for (const ValueId v : tape_.outputs()) outputs.push_back(slots[v]);
   if (outputs.size() <= kDenseOutputs) dense_ = builder.finish(outputs);
-  dense_plan(dense_ != nullptr);
 }
 
 Value Plan::dense_result(Tensor* made) const {

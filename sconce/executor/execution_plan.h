@@ -167,6 +167,7 @@ class Plan {
   mutable std::atomic<uint64_t> geometry_epoch_;
   std::vector<Scheduled> steps_;
   std::unique_ptr<StepThreads> step_threads_;  // null on devices
+  void make_dense();
   std::unique_ptr<DenseTape> dense_;
   std::vector<uint32_t> frame_args_;    // of each ordinary call: the node
   std::vector<int64_t> arena_offsets_;  // by block; -1: not in the arena

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "sconce/base/error.h"
+#include "sconce/base/variants/variants.h"
 #include "sconce/codegen/joined/machine_code.h"
 
 #define XBYAK_NO_OP_NAMES
@@ -19,6 +20,11 @@
 
 namespace sconce::codegen {
 namespace {
+
+SCONCE_VARIANT(spilled_value, "nest.joined.spill",
+               "a value without a register: kept in the frame until it is used again", "level 3");
+SCONCE_VARIANT(many_constants, "nest.joined.pinned", "more numbers and single elements than are kept in registers",
+               "level 3");
 
 using Xbyak::Address;
 using Xbyak::Operand;
@@ -122,7 +128,7 @@ class Emitter : Xbyak::CodeGenerator {
     }
     SCONCE_ASSERT(victim >= 0);
     const auto v = static_cast<uint16_t>(holder_[victim]);
-    if (!has_home(v) && furthest != kNever) {
+    if (spilled_value(!has_home(v) && furthest != kNever)) {
       save(v, victim);
     }
     place_[v] = -1;
@@ -263,7 +269,7 @@ class Emitter : Xbyak::CodeGenerator {
     }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [&](uint16_t a, uint16_t b) { return uses_[a].size() > uses_[b].size(); });
-    if (candidates.size() > kPinned) candidates.resize(kPinned);
+    if (many_constants(candidates.size() > kPinned)) candidates.resize(kPinned);
     for (const uint16_t v : candidates) {
       in_register(v);
       pinned_[v] = true;

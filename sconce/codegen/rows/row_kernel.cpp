@@ -4,7 +4,6 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
-#include "sconce/base/variants/variants.h"
 #include "sconce/codegen/blocks.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
@@ -14,10 +13,6 @@
 
 namespace sconce::codegen {
 namespace {
-
-SCONCE_VARIANT(row_in_place, "nest.rows.input", "rows that the row operator reads where they lie");
-SCONCE_VARIANT(direct_result, "nest.rows.result", "rows that the row operator writes where they lie");
-SCONCE_VARIANT(several_blocks, "nest.rows.blocks", "more rows than go through the stages together");
 
 using loops::LoopCall;
 using loops::Nest;
@@ -165,7 +160,7 @@ class Cutter {
     if (in.kind == Source::buffer) {
       const loops::Buffer& b = nest_.buffers[in.number];
       const bool dense = b.strides[1] == 1 && (b.strides[0] == nest_.sizes[1] || nest_.sizes[0] == 1);
-      if (row_in_place(b.dtype == compute && op.common == compute && dense)) {
+      if (b.dtype == compute && op.common == compute && dense) {
         row_in_ = {false, in.number};
         return finish(part);
       }
@@ -197,7 +192,7 @@ class Cutter {
 
   // The calls behind the last row operator, and everything that is stored.
   void add_last(size_t begin) {
-    if (direct_result(writes_result_itself(begin))) return;
+    if (writes_result_itself(begin)) return;
     Part part = new_part();
     add_calls(part, begin, nest_.calls.size());
     for (const loops::Store& s : nest_.stores) {
@@ -242,7 +237,6 @@ class RowKernel final : public Kernel {
   void run(void* const* buffers) const override {
     const int64_t rows = nest_.sizes[0], columns = nest_.sizes[1];
     if (rows == 0 || columns == 0) return;
-    several_blocks(rows > block_);
     parallel_for((rows + block_ - 1) / block_, grain_for(8 * block_ * columns), [&](int64_t begin, int64_t end) {
       Scratch scratch;
       char* memory[kMostScratch];

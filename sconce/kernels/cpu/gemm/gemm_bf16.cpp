@@ -20,7 +20,6 @@ SCONCE_VARIANT(copied_rows, "gemm.bf16.copy_a", "rows of a that are copied: tran
                "bf16");
 SCONCE_VARIANT(cut_depth, "gemm.bf16.k_blocks", "a k of more than 1,536, rounded at the end", "bf16");
 SCONCE_VARIANT(scattered_result, "gemm.bf16.scatter", "a result without adjacent columns", "bf16");
-SCONCE_VARIANT(with_packed, "gemm.bf16.packed", "weights that were packed before the call", "bf16");
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t work_per_thread = 512 * 1024;          // multiplications
@@ -76,7 +75,6 @@ class Product {
   void run() const {
     const bool few_columns = few_columns_of(by_lanes_ && m_ > few_rows);
     few_rows_of(by_lanes_ && !few_columns);
-    with_packed(packed_ != nullptr);
     const int64_t tile = few_columns ? row_group : by_lanes_ ? m_ : tile_;
     const int64_t tiles = divide_up(m_, tile), units = few_columns ? 1 : divide_up(n_, panel);
     int64_t threads = std::min<int64_t>(num_threads(), m_ * n_ * k_ / work_per_thread), by_rows = 1, by_columns = 1;

@@ -14,7 +14,6 @@ namespace sconce {
 namespace {
 
 SCONCE_VARIANT(copied_rows, "gemm.complex.copy_a", "rows of a without adjacent elements");
-SCONCE_VARIANT(staged_result, "gemm.complex.staged", "a result without adjacent columns");
 SCONCE_VARIANT(several_blocks, "gemm.complex.blocks", "more columns of b than a block of 512 K elements");
 
 constexpr int64_t block_elements = 512 * 1024;    // of w at a time
@@ -63,7 +62,7 @@ void run(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c
   }
   auto* out = static_cast<Pair*>(c.data);
   int64_t c_stride = c.row_stride;
-  const bool staged = staged_result(c.column_stride != 1 && n > 1);
+  const bool staged = c.column_stride != 1 && n > 1;
   if (staged) {
     out = epilogue.accumulate ? dense(c.data, c.row_stride, c.column_stride, m, n) : scratch.take<Pair>(m * n);
     c_stride = n;
