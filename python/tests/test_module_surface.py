@@ -30,6 +30,11 @@ class Positive(nn.Module):
         return x.log()
 
 
+class Pick(nn.Module):
+    def forward(self, x, y):
+        return x * 2
+
+
 class Hooks(unittest.TestCase):
     def test_forward(self):
         m, seen = Scale(), []
@@ -100,9 +105,14 @@ class Hooks(unittest.TestCase):
 
     def test_backward_without_input_gradients(self):
         m, seen = nn.Linear(2, 1), []
-        m.register_full_backward_hook(lambda mod, gi, go: seen.append(go[0].item()))
+        m.register_full_backward_hook(lambda mod, gi, go: seen.append((gi, go[0].item())))
+        m.register_full_backward_hook(lambda mod, gi, go: gi)
         m(torch.ones(1, 2)).sum().backward()
-        self.assertEqual(seen, [1.0])
+        self.assertEqual(seen, [((None,), 1.0)])
+        unused, first = torch.ones(2, requires_grad=True), Pick()
+        first.register_full_backward_pre_hook(lambda mod, go: None)
+        first(torch.ones(2, requires_grad=True), unused).sum().backward()
+        self.assertEqual(unused.grad.tolist(), [0, 0])
 
     def test_instance_forward_and_call(self):
         m = Scale()

@@ -727,8 +727,8 @@ class _BackwardHooks:
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
     def enter(self, args):
-        changed = self._through(args, self._leave_backward, True) if self.after else None
-        self.inputs = changed is not None
+        changed = self._through(args, self._leave_backward, True)
+        self.inputs, self.count = changed is not None, len(args)
         return args if changed is None else changed
 
     def leave(self, result):
@@ -747,7 +747,8 @@ class _BackwardHooks:
         self.grad_output = gradients
         if not self.inputs:
             for hook in self.after:
-                if hook(self.module, (), gradients) is not None:
+                changed = hook(self.module, (None,) * self.count, gradients)
+                if changed is not None and not (isinstance(changed, tuple) and all(item is None for item in changed)):
                     raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None or None for all "
                                        "gradients.")
         return gradients
