@@ -106,6 +106,10 @@ class Derivatives(unittest.TestCase):
                 return x ** 3 - c - d
 
             self.assertEqual(grad(without)(x).item(), 12.0)
+        compiled = torch.compile(lambda x: (grad(lambda v: v ** 3)(x), vjp(lambda v: v ** 3, x)[1](x)[0]))
+        for mode in (torch.inference_mode, torch.no_grad, torch.inference_mode):
+            with mode():
+                self.assertEqual([r.item() for r in compiled(torch.tensor(2.0))], [12.0, 24.0])
         self.assertEqual(grad(lambda v: v ** 3 * w)(x).item(), 36.0)  # inference tensors outside of the mode
         with self.assertRaisesRegex(RuntimeError, "Inference tensors cannot be saved for backward"):
             torch.tensor(1.0, requires_grad=True) * w

@@ -2,6 +2,7 @@
 
 #include "capture/graph/compiled_graph.h"
 #include "sconce/autograd/autocast_mode.h"
+#include "sconce/autograd/graph/inference_saves.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
@@ -69,6 +70,18 @@ const Op& set_default_dtype_op() {
     Op& op = define_op("sconce::set_default_dtype(ScalarType dtype) -> ()");
     op.set_kernel(Key::cpu, SCONCE_BOXED_KERNEL([](const Op&, KeySet, Value* args, Value*) {
                     set_default_dtype(static_cast<DType>(args[0].to_int()));
+                  }));
+    return op;
+  }();
+  return made;
+}
+
+// Graphs that begin in inference mode: a transform of functions keeps inference tensors in them.
+const Op& save_inference_op() {
+  static const Op& made = []() -> const Op& {
+    Op& op = define_op("sconce::set_saves_inference_tensors(bool allowed) -> ()");
+    op.set_kernel(Key::cpu, SCONCE_BOXED_KERNEL([](const Op&, KeySet, Value* args, Value*) {
+                    autograd::set_saves_inference_tensors(args[0].to_bool());
                   }));
     return op;
   }();
@@ -454,6 +467,11 @@ void GraphRecorder::match_modes() {
     insert(set_autocast_op(),
            {constant(now.autocast), constant(Value(now.autocast_dtype)), constant(now.autocast_cache)});
     log("_set_autocast", {truth(now.autocast), dtype_object(now.autocast_dtype), truth(now.autocast_cache)});
+    changes_modes_ = true;
+  }
+  if (now.saves_inference != modes_.saves_inference && (modes_at_start_.inference & 1)) {
+    insert(save_inference_op(), {constant(now.saves_inference)});
+    log("_set_saves_inference_tensors", {truth(now.saves_inference)});
     changes_modes_ = true;
   }
   if (now.default_dtype != modes_.default_dtype) {

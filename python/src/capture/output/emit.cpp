@@ -539,7 +539,8 @@ void emit_return(Evaluator& e, Frame& root, PyObject* result, Trace& trace) {
   for (const Owned& mode : e.function_modes) rebuilder.scan(mode.get());
   finish_graph(e, rebuilder, trace);
   if (!trace.graph && effects.empty()) return;  // the function itself does as well
-  if (effects.empty() && same_handled && e.function_modes.empty() && now.same(e.modes_before)) {
+  if (effects.empty() && same_handled && e.function_modes.empty() && now.same(e.modes_before) &&
+      now.saves_inference == e.modes_before.saves_inference) {
     trace.result = rebuilder.recipe(result);
     if (trace.result && !e.options.code_always) return;
   }
