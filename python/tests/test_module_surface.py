@@ -324,6 +324,22 @@ class Utils(unittest.TestCase):
         self.assertFalse(parametrize.is_parametrized(m))
         self.assertAlmostEqual(m.weight[0, 0].item(), 5.0, places=5)
 
+    def test_several_parametrizations(self):
+        class Double(nn.Module):
+            def forward(self, x):
+                return x * 2
+
+            def right_inverse(self, x):
+                return x / 2
+
+        m = nn.Linear(1, 1)
+        m.weight.data.fill_(8.0)
+        for expected in (8, 16):  # only the first one keeps the value
+            parametrize.register_parametrization(m, "weight", Double())
+            self.assertEqual((m.weight.item(), m.parametrizations.weight.original.item()), (expected, 4))
+        m.weight = torch.ones(1, 1)
+        self.assertEqual((m.weight.item(), m.parametrizations.weight.original.item()), (1, 0.25))
+
     def test_norms(self):
         torch.manual_seed(0)
         m = parametrizations.weight_norm(nn.Linear(3, 2))

@@ -124,17 +124,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
                 raise ValueError("Registering a parametrization may not change the shape or dtype of the tensor, unless the `unsafe` flag is "
                                  "enabled.")
         listed = module.parametrizations[tensor_name]
-        if hasattr(parametrization, "right_inverse") and listed.is_tensor:
-            from ... import no_grad
-            with no_grad():
-                value = parametrization.right_inverse(getattr(module, tensor_name))
-            listed.append(parametrization)
-            for part in reversed(list(listed)[:-1]):
-                if hasattr(part, "right_inverse"):
-                    value = part.right_inverse(value)
-            listed.original.data = value
-        else:
-            listed.append(parametrization)
+        listed.append(parametrization)  # of what the tensor is now: its original stays
         listed.unsafe = listed.unsafe or unsafe
         return module
     if tensor_name not in module._parameters and tensor_name not in module._buffers:
