@@ -29,7 +29,7 @@ def dtype_of(d):
 
 
 def work_of(d, dtype):
-    return 1 << (d.pick((10, 13, 15, 17, 18, 19, 20, 21, 22, 23, 24)) - (dtype != "float32"))
+    return 1 << (d.pick((10, 13, 15, 17, 18, 19, 20, 21, 22, 23, 24, 19, 20, 21, 22, 18, 17, 16, 20, 21, 27)) - (dtype != "float32"))
 
 
 @family("product", 2)
@@ -143,7 +143,7 @@ def attention(d):
     l, s = d.pick(lengths), d.pick(lengths)
     if d.chance(2):
         s = l
-    work = 1 << (d.pick((14, 16, 18, 20, 21, 22, 23)) - (dtype != "float32"))
+    work = 1 << (d.pick((14, 16, 18, 20, 21, 22, 23, 18, 19, 20, 21, 22, 20, 19, 26)) - (dtype != "float32"))
     while n * h * l * s * e > work:
         if n > 1:
             n //= 2

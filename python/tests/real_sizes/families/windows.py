@@ -34,7 +34,7 @@ def each(d, n, options):
 def convolution(d):
     nd = d.pick((2, 2, 2, 1, 1, 3))
     transposed = d.chance(3)
-    work = 1 << d.pick((16, 18, 19, 20, 20, 21, 21, 22, 22, 23, 24))  # multiplications
+    work = 1 << d.pick((16, 18, 19, 20, 20, 21, 21, 22, 22, 23, 24, 20, 21, 22, 19, 18, 20, 21, 22, 25, 27))  # multiplications
     dtype = d.pick(COMPLEX) if d.chance(25) else d.float_dtype()
     if dtype != "float32":
         work //= 2
@@ -74,7 +74,7 @@ def convolution(d):
         places = math.prod(size) if transposed else math.prod(out)
         taps = math.prod(kernel) * i * o // groups
         largest = max(n * i * math.prod(size), n * o * math.prod(out), taps)
-        if n * places * taps <= work and largest <= 1 << 20 and math.prod(kernel) <= 130:
+        if n * places * taps <= work and largest <= max(1 << 20, work >> 5) and math.prod(kernel) <= 130:
             break
         if d.given is not None:
             return small_convolution(d, nd, dtype)
