@@ -457,6 +457,35 @@ class Images(nn.Module):
   }
 }
 
+// A convolution that cannot be prepared (its bias has gaps) is called, and lies as its operator leaves it.
+TEST(Plans, CallConvolutionsWhoseBiasHasGaps) {
+  jit::CompilationUnit unit = jit::compile(R"(
+class Spread(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.volume = torch.randn(2, 2, 2, 2, 2)
+        self.plane = torch.randn(2, 2, 2, 2)
+        self.register_buffer("bias", torch.ones(4)[::2])
+
+    def forward(self, x):
+        y = F.conv3d(x, self.volume, self.bias)
+        z = F.conv_transpose3d(x, self.volume, self.bias, [1, 1, 1], [0, 0, 0], [0, 1, 0], 1, [1, 2, 1])
+        return y, torch.relu(y) * 2, z, F.conv2d(x[0].transpose(0, 1), self.plane, self.bias), torch.relu(z).sum(1)
+)");
+  manual_seed(3);
+  const jit::Module module = unit.module("Spread");
+  ir::Function& forward = module.get_method("forward").function();
+  for (const bool last : {false, true}) {
+    const auto arguments = [&](const std::optional<Value>&) {  // a copy of the module would close the gaps
+      manual_seed(1);
+      const Tensor x = randn({2, 2, 3, 4, 5});
+      return std::vector<Value>{module.value(), last ? contiguous(x, MemoryFormat::channels_last_3d) : x};
+    };
+    const auto difference = testing::compare_planned_calls(forward, std::nullopt, arguments);
+    EXPECT_FALSE(difference) << *difference;
+  }
+}
+
 // Batch norms behind products, convolutions of every algorithm and others: alone, with what follows them, and where
 // somebody else reads what they read.
 TEST(Plans, FoldBatchNormsIntoEpilogues) {

@@ -1,9 +1,12 @@
 #include "sconce/executor/layouts.h"
 
 #include <functional>
+#include <memory>
 #include <unordered_map>
 
 #include "sconce/base/variants/variants.h"
+#include "sconce/dispatch/entry.h"
+#include "sconce/dispatch/prepare.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/functional_tape.h"
 #include "sconce/executor/probe.h"
@@ -14,6 +17,8 @@ namespace sconce::executor {
 namespace {
 
 SCONCE_VARIANT(program_image, "plan.layouts.image", "a convolution that reads the program's own planar image");
+SCONCE_VARIANT(prepared, "plan.layouts.prepared",
+               "a convolution that the builder prepares, not one with a spread bias");
 SCONCE_VARIANT(followed, "plan.layouts.follow", "an operator that takes over the layout of its argument");
 SCONCE_VARIANT(same_place, "plan.layouts.same_memory", "both layouts put every element at one place: no copy");
 
@@ -140,22 +145,39 @@ class Assignment {
            reads_planes(tape_.twin(input), tape_.twin(node.uses[1].value), node.args);
   }
 
+  // Whether the builder will prepare the convolution: what is called writes the layout that its operator chooses.
+  bool is_prepared(const TapeNode& node) const {
+    const OpEntry* entry = node.op->info.entry;
+    if (!entry || !entry->prepare) return false;
+    const ValueId input = node.uses[0].value;
+    const bool lies = reads_where_it_lies(node);
+    const std::vector<Value> args = arguments_with(
+        node, [&](ValueId v) { return v == input && !lies ? channels_last_twin(tape_.twin(v)) : tape_.twin(v); });
+    std::vector<Tensor> constants(args.size());
+    for (const TensorUse& use : node.uses) {
+      if (use.item < 0 && tape_.is_constant(use.value)) constants[use.arg] = tape_.constant(use.value);
+    }
+    const Tensor result = channels_last_twin(tape_.twin(node.results[0]));
+    return std::unique_ptr<PreparedCall>(entry->prepare({*node.op, args, constants, result})) != nullptr;
+  }
+
   void place(TapeNode node) {
-    if (is_convolution(node)) {
+    const bool convolves = is_convolution(node);
+    if (convolves && prepared(is_prepared(node))) {
       if (!program_image(reads_where_it_lies(node))) node.uses[0].value = seen_as(node.uses[0].value, true);
       move(node.results[0], channels_last_twin(tape_.twin(node.results[0])));
       return append(std::move(node));
     }
     bool moved = false;
     for (const TensorUse& use : node.uses) moved |= is_moved(use.value);
-    if (moved && followed(follow(node))) return append(std::move(node));
+    if ((moved || convolves) && followed(follow(node, convolves))) return append(std::move(node));
     set_uses(node, [&](ValueId v) { return seen_as(v, false); });
     append(std::move(node));
   }
 
-  // Lets the node work on the layout of its arguments, if its bits do not depend on that.
-  bool follow(TapeNode& node) {
-    if (!node.writes.empty() || !(node.pointwise || node.op->has(Trait::layout_free)) || node.results.empty())
+  // Lets the node work on the layout of its arguments, if its bits do not depend on that (`free`: they do not).
+  bool follow(TapeNode& node, bool free) {
+    if (!node.writes.empty() || !(free || node.pointwise || node.op->has(Trait::layout_free)) || node.results.empty())
       return false;
     for (const TensorUse& use : node.uses) {
       if (is_written(use.value)) return false;

@@ -44,6 +44,13 @@ def numpy_bits(array, dtype):
     return np.asarray(array).astype(dtype)
 
 
+def overlapping(shape, detail):
+    """Strides of windows that share elements, as unfold gives them."""
+    strides = [math.prod(shape[i + 1:]) for i in range(len(shape))]
+    strides[detail % len(shape)] = 1 + detail // 8 % 3
+    return strides
+
+
 class Given:
     """An argument: values (rounded to the dtype, held wide), dtype, layout, whether gradients are taken for it."""
 
@@ -71,6 +78,9 @@ class Given:
             axis = self.detail % len(shape)
             steps[axis], gaps[axis], offset = 1 + self.detail // 8 % 2, 1 + self.detail // 16 % 3, self.detail // 64 % 5
         strides, next_ = [0] * len(shape), 1
+        if self.layout == "overlapping":
+            strides = overlapping(shape, self.detail)
+            return strides, offset, sum((n - 1) * s for n, s in zip(shape, strides)) + 4
         for i in reversed(order):
             if self.layout == "expanded" and i == self.detail % len(shape):
                 continue
@@ -105,7 +115,7 @@ class Call:
 
     text: what it does, for people. run(T, *tensors): the program; gives a tensor or a tuple of them. terms: how many numbers an
     element of the result is the sum of, at most. once: not differentiated twice. modes: where it may run. floor: the scale of what
-    results are differences of.
+    results are differences of. rewrites: arguments may have other values before the call that counts.
     """
 
     def __init__(self, text, inputs, run, terms=1, once=False, modes=("eager", "planned", "captured"), tolerance=None,
@@ -120,6 +130,7 @@ class Call:
         self.grads = grads
         self.exact = exact
         self.floor = floor
+        self.rewrites = False
         self.seed = 0
 
     def __repr__(self):
@@ -193,7 +204,7 @@ class Draws:
         """A float argument. values: normal draws by default; transform: applied to them before they are rounded."""
         layout, detail = "contiguous", 0
         if layouts and len(shape) and self.chance(2):
-            options = ["offset", "sliced", "transposed", "expanded"] + (["channels_last"] * 3 if len(shape) in (4, 5) else [])
+            options = ["offset", "sliced", "transposed", "expanded", "overlapping"] + (["channels_last"] * 3 if len(shape) in (4, 5) else [])
             layout, detail = self.pick(options), self.below(1 << 10)
             if layout == "transposed" and len(shape) == 1:
                 layout = "offset"
@@ -201,7 +212,12 @@ class Draws:
             draw = list(shape)
             if layout == "expanded":
                 draw[detail % len(shape)] = 1
-            values = self.normal(tuple(draw), dtype in COMPLEX)
+            if layout == "overlapping" and math.prod(shape):
+                strides = overlapping(shape, detail)
+                base = self.normal((sum((n - 1) * s for n, s in zip(shape, strides)) + 1,), dtype in COMPLEX)
+                values = np.lib.stride_tricks.as_strided(base, shape, [s * base.itemsize for s in strides])
+            else:
+                values = self.normal(tuple(draw), dtype in COMPLEX)
             if scale != 1.0:
                 values = values * scale
             if transform:
@@ -211,7 +227,7 @@ class Draws:
                 values = np.broadcast_to(values, shape)
         else:
             values = round_to(np.asarray(values, np.complex128 if dtype in COMPLEX else np.float64), dtype)
-            if layout == "expanded":
+            if layout in ("expanded", "overlapping"):
                 layout = "contiguous"
         return Given(values, dtype, grad, layout, detail)
 

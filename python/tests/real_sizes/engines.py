@@ -82,9 +82,16 @@ class Module:
     def function(self, call, mode, tensors):
         T = self.T
         if mode == "packed":  # weights of modules are packed for plans, in some calls' time
+            # Weights that change after they were packed: they are negated until the last call.
+            other = [t for t, g in zip(tensors[1:], call.inputs[1:]) if call.rewrites and g.floats
+                     and g.layout not in ("expanded", "overlapping")]
+            for t in other:
+                t.neg_()
             traced = T.jit.trace(self.module(call, tensors), (tensors[0],), check_trace=False)
             for _ in range(5):
                 traced(tensors[0])
+            for t in other:
+                t.neg_()
             return lambda *given: traced(given[0])
 
         def program(*tensors):

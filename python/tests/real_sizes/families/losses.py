@@ -38,8 +38,8 @@ def of_classes(d):
             w.dtype = "float32"
         dtype = "float32"
     if kind == "probabilities":
-        t = d.tensor((n, classes, *planes), dtype, grad=False, transform=lambda v: np.exp(v) / np.sum(np.exp(v), 1, keepdims=True)
-                     if v.shape[1] == classes else np.full(v.shape, 1 / classes))
+        t = d.tensor((n, classes, *planes), dtype, grad=False, transform=lambda v: np.exp(v) / np.sum(np.exp(v), 1, keepdims=True),
+                     layouts=False)
         return Call(f"cross_entropy[probabilities {reduction} smoothing={smoothing}]", [x, t, *weight],
                     lambda T, x, t, w=None: T.nn.functional.cross_entropy(x, t, w, reduction=reduction, label_smoothing=smoothing), terms)
     target = d.values.randint(0, classes, (n, *planes))

@@ -168,7 +168,7 @@ def not_finite(d):
     values = np.array(x.values)
     for i, special in enumerate((math.nan, math.inf, -math.inf, 0.0)):
         values[(draws >= i * share / 4) & (draws < (i + 1) * share / 4)] = special
-    if x.layout == "expanded":
+    if x.layout in ("expanded", "overlapping"):
         x.layout = "contiguous"
     x.values = values
     kind = d.pick(("sort", "amax", "amin", "maximum", "minimum", "relu", "clamp", "cummax", "max_pool", "isnan", "sum", "where"))
