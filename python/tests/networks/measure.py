@@ -42,10 +42,6 @@ def summary(name, values):
     return np.concatenate([projections, values[positions(name, len(values))]])
 
 
-def summaries(name, values):
-    return summary(name, values)
-
-
 def convert(value, dtype, last):
     if not torch.is_floating_point(value):
         return value
@@ -73,8 +69,9 @@ def build(network, dtype, last=False, nudge=0.0):
     return module, inputs, getattr(optim, network.optimizer)(module.parameters(), **network.options)
 
 
-def train(network, dtype, last=False, threads=1, compiled=False, nudge=0.0, take=summaries):
-    """Two steps; a dict from names of tensors to take(name, elements in float64)."""
+def train(network, dtype, last=False, threads=1, compiled=False, nudge=0.0, take=summary, sizes=None):
+    """Two steps; a dict from names of tensors to take(name, elements in float64). `sizes` receives the length and the
+    largest element of the weights, by the names of their changes."""
     torch.set_num_threads(threads)
     module, inputs, optimizer = build(network, dtype, last, nudge)
     start = {name: parameter.detach().clone() for name, parameter in module.named_parameters()}
@@ -91,7 +88,10 @@ def train(network, dtype, last=False, threads=1, compiled=False, nudge=0.0, take
                     found[f"gradient of {name}"] = take(f"gradient of {name}", plain(parameter.grad))
         optimizer.step()
     for name, parameter in module.named_parameters():
-        found[f"change of {name}"] = take(f"change of {name}", plain(parameter) - plain(start[name]))
+        before = plain(start[name])
+        found[f"change of {name}"] = take(f"change of {name}", plain(parameter) - before)
+        if sizes is not None:
+            sizes[f"change of {name}"] = (np.linalg.norm(before), np.abs(before).max())
     for name, value in module.state_dict().items():
         if name not in start:
             found[f"buffer {name}"] = take(f"buffer {name}", plain(value))

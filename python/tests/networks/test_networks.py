@@ -11,10 +11,10 @@ compiled.
 
 The rule: the reference is PyTorch's run in float64. Every tensor (losses, gradients, changes of the weights, running
 statistics) may be as far from it as BOUND times PyTorch's own runs of that dtype are at most: two layouts, and in float32
-weights that are moved by roundings (tools/record_networks.py). One unit in the last place is added, and in float32 a
-tensor may be as far, in parts of its length, as the median of the network's gradients: few runs see a ReLU that turns in
-a small layer. Distances are those of all elements together, estimated from random projections (measure.py), and those of
-sampled elements. No network or tensor has a tolerance of its own.
+weights that are moved by roundings (tools/record_networks.py). One unit in the last place is added (of the weight, for
+its change), and in float32 a tensor may be as far, in parts of its length, as the median of the network's gradients: few
+runs see a ReLU that turns in a small layer. Distances are those of all elements together, estimated from random
+projections (measure.py), and those of sampled elements. No network or tensor has a tolerance of its own.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def ways(network):
             for threads in (1, 2) for mode in ("eager", "compiled")]
 
 
-def compare(recorded, name, dtype, found):
+def compare(recorded, name, dtype, found, sizes):
     """The tensors with their distances as shares of the bound: (share, tensor, distance, bound), the largest first."""
     if zlib.crc32("\n".join(found).encode()) != recorded[f"{name}.names"]:
         raise AssertionError(f"{name}: the tensors have other names than those recorded (a gradient is missing, or the network "
@@ -70,7 +70,8 @@ def compare(recorded, name, dtype, found):
         gradients = np.array([tensor.startswith("gradient") for tensor in found])
         share = np.median(errors[gradients, 0] / np.maximum(size[gradients, 0], 1e-300))
         errors = np.maximum(errors, share * size[:, :1])
-    bound = BOUND * errors + UNIT[dtype] * size
+    units = np.stack([sizes.get(tensor, size[i]) for i, tensor in enumerate(found)])  # a change is rounded as its weight is
+    bound = BOUND * errors + UNIT[dtype] * np.maximum(size, units)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(distance == 0, 0, distance / bound)
     share = np.where(np.isfinite(share), share, np.inf)
@@ -87,8 +88,9 @@ def run(recorded, network, way):
     try:
         if mode == "compiled":
             torch.compiler.reset()
-        found = train(network, getattr(torch, dtype), layout == "last", int(threads), mode == "compiled")
-        shares = compare(recorded, network.name, dtype, found)
+        sizes = {}
+        found = train(network, getattr(torch, dtype), layout == "last", int(threads), mode == "compiled", sizes=sizes)
+        shares = compare(recorded, network.name, dtype, found, sizes)
         differing = {tensor.rpartition(", ")[0] for share, tensor, _, _ in shares if share > 1}
         row |= {"share": float(shares[0][0]), "tensors": len(found), "differ": len(differing),
                 "worst": [f"{tensor}: {distance:.3g} from the reference, bound {bound:.3g}"
