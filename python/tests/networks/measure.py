@@ -11,10 +11,10 @@ import zlib
 import numpy as np
 
 from library import optim, torch
-from start import Draws, _hashed, fill
+from start import Draws, hashed, fill
 
 PROJECTIONS, SAMPLES, COLUMNS = 4, 4, 4096
-_SIGNS = np.where(_hashed(np.arange(1, PROJECTIONS * (COLUMNS + 65536) + 1)) < 0, -1.0, 1.0)
+_SIGNS = np.where(hashed(np.arange(1, PROJECTIONS * (COLUMNS + 65536) + 1)) < 0, -1.0, 1.0)
 _COLUMN_SIGNS = _SIGNS[:PROJECTIONS * COLUMNS].reshape(COLUMNS, PROJECTIONS)
 _ROW_SIGNS = _SIGNS[PROJECTIONS * COLUMNS:].reshape(65536, PROJECTIONS)
 
@@ -60,7 +60,7 @@ def build(network, dtype, last=False, nudge=0.0):
     if nudge:
         with torch.no_grad():
             for i, parameter in enumerate(module.parameters()):
-                drawn = np.resize(_hashed(np.arange(i, i + 999983)), parameter.numel())
+                drawn = np.resize(hashed(np.arange(i, i + 999983)), parameter.numel())
                 parameter.mul_(torch.from_numpy(1 + nudge * drawn).reshape(parameter.shape).to(parameter.dtype))
     module.to(dtype).train()
     if last:

@@ -9,7 +9,7 @@ from library import torch
 PRIME = 1_048_573  # no width of a layer divides it, so that the rows of a long weight differ
 
 
-def _hashed(counters):
+def hashed(counters):
     """Uniform numbers in [-1, 1) by the finaliser of SplitMix64."""
     x = counters.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -17,7 +17,7 @@ def _hashed(counters):
     return ((x ^ (x >> np.uint64(31))) >> np.uint64(40)).astype(np.float32) * np.float32(2.0 ** -23) - np.float32(1)
 
 
-_TABLE = _hashed(np.arange(1, PRIME + 1))
+_TABLE = hashed(np.arange(1, PRIME + 1))
 
 
 def _uniform(key, count):
