@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "sconce/base/program_output.h"
+#include "sconce/base/text/program_output.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/types/class_info.h"
 #include "sconce/types/script_text.h"

@@ -8,7 +8,10 @@ from .. import _sconce
 
 
 class _Mode:
-    """A context manager that is a decorator, too. It holds inside of a decorated generator, and not in the caller between its values."""
+    """A context manager that is a decorator, too.
+
+    It holds inside of a decorated generator, and not in the caller between its values.
+    """
 
     def __call__(self, function):
         if inspect.isclass(function):
@@ -36,7 +39,10 @@ def _called_inside(mode, function, *args, **kwargs):
 
 
 def _generator_inside(mode, function):
-    """A generator function whose body runs in the mode. The mode ends at each yield and begins again when the generator goes on."""
+    """A generator function whose body runs in the mode.
+
+    The mode ends at each yield and begins again when the generator goes on.
+    """
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):

@@ -8,8 +8,8 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 
     Args:
         module: the module to call.
-        parameter_and_buffer_dicts: a dict of tensors by path, or several of them with different paths. A dict given alone has the
-            tensors that forward assigned to its paths afterwards.
+        parameter_and_buffer_dicts: a dict of tensors by path, or several of them with different paths. A dict given
+            alone has the tensors that forward assigned to its paths afterwards.
         args: the arguments of the call: a tuple, or one argument.
         kwargs: the arguments by name.
         tie_weights: gives the tensor to all paths that lead to the same parameter.

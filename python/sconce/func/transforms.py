@@ -10,8 +10,10 @@ from .vmap import _RANDOM
 
 
 class _Recording:
-    """The region of a transform: operations are recorded whatever the modes around it, and captured tensors that were made in
-    inference mode are constants."""
+    """The region of a transform: operations are recorded whatever the modes around it.
+
+    Captured tensors that were made in inference mode are constants.
+    """
 
     def __enter__(self):
         self.before = _sconce.is_grad_enabled()
@@ -195,8 +197,10 @@ def vjp(func, *primals, has_aux=False):
 
 
 class _Linearized:
-    """The value of a function at its arguments, and its Jacobian as a map of tangents: the gradient of vjp with respect to the vector
-    of vjp. The function is called once."""
+    """The value of a function at its arguments, and its Jacobian as a map of tangents.
+
+    That map is the gradient of vjp with respect to the vector of vjp. The function is called once.
+    """
 
     def __init__(self, func, primals, has_aux, name):
         self.level = []
@@ -307,8 +311,11 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """A function that returns the Jacobian, column by column. The result has the structure of func's result. Each of its tensors is
-    replaced by a tuple over argnums, if that is a tuple, of trees as the arguments are."""
+    """A function that returns the Jacobian, column by column.
+
+    The result has the structure of func's result. Each of its tensors is replaced by a tuple over argnums, if that is a
+    tuple, of trees as the arguments are.
+    """
     if randomness not in ("error", "same"):
         raise NotImplementedError(f"jacfwd: randomness={randomness!r} is not supported")
 

@@ -86,7 +86,10 @@ def _checked(in_dims, args, leaves, spec, func):
 
 
 def _argument_of(column, leaves, dims, rows):
-    """The argument of which every call has returned its part, as methods in place do, with the mapped dimension first; or None."""
+    """The argument of which every call has returned its part, as methods in place do, or None.
+
+    The mapped dimension is first.
+    """
     for number, (leaf, dim) in enumerate(zip(leaves, dims)):
         if dim is not None and all(result is row[number] for result, row in zip(column, rows)):
             return leaf.movedim(dim, 0)

@@ -1,8 +1,8 @@
 """RNNBase._flat_weights: the weights of a recurrent module as one list, in the order of the operator.
 
-The list follows the module: functional_call, parametrizations, weight_norm, `load_state_dict(assign=True)` and assignments to
-attributes replace tensors of the module, and forward uses the new ones. A list that a program assigns, or whose items it writes, is
-used for as long as the module's weights are those of that moment.
+The list follows the module. functional_call, parametrizations, weight_norm, `load_state_dict(assign=True)` and
+assignments to attributes replace tensors of the module, and forward uses the new ones. A list that a program assigns,
+or whose items it writes, is used for as long as the module's weights are those of that moment.
 """
 
 

@@ -694,8 +694,10 @@ class _BackwardHooks:
         self.inputs = self.grad_output = None
 
     def _through(self, value, hook, materialize):
-        """The value with its tensors replaced; hook(gradients of all places) -> gradients. With materialize, the hook sees zeros for
-        tensors without a gradient, else None."""
+        """The value with its tensors replaced; hook(gradients of all places) -> gradients.
+
+        With materialize, the hook sees zeros for tensors without a gradient, else None.
+        """
         many = isinstance(value, tuple)  # tensors in other containers are not seen
         items = list(value) if many else [value]
         at = [i for i, item in enumerate(items) if isinstance(item, Tensor)]

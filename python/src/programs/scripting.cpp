@@ -5,7 +5,7 @@
 #include "programs/program_values.h"
 #include "programs/programs.h"
 #include "sconce/base/error.h"
-#include "sconce/base/program_output.h"
+#include "sconce/base/text/program_output.h"
 #include "sconce/frontend/script/program/host_program.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"

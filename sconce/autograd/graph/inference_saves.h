@@ -11,7 +11,7 @@ namespace sconce::autograd {
 SCONCE_API bool saves_inference_tensors() noexcept;
 // Returns the setting before.
 SCONCE_API bool set_saves_inference_tensors(bool allowed) noexcept;
-// A normal tensor over the memory of an inference tensor: a leaf without history. Other tensors are returned as they are.
+// A normal tensor over the memory of an inference tensor: a leaf without history. Other tensors are returned unchanged.
 SCONCE_API Tensor without_inference(const Tensor& t);
 
 }  // namespace sconce::autograd

@@ -1,5 +1,5 @@
 // Statements of programs around their tensors: assertions, printing, sizes as lists.
-#include "sconce/base/program_output.h"
+#include "sconce/base/text/program_output.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/program_kernels.h"
 #include "sconce/tensor/strides.h"

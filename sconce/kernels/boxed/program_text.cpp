@@ -1,5 +1,5 @@
 // What programs write.
-#include "sconce/base/program_output.h"
+#include "sconce/base/text/program_output.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/generated/environment_kernels.h"
 #include "sconce/types/script_text.h"

@@ -2,7 +2,7 @@
 #include <charconv>
 #include <cstdio>
 
-#include "sconce/base/program_output.h"
+#include "sconce/base/text/program_output.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/environment_kernels.h"

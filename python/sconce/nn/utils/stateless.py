@@ -45,7 +45,7 @@ class _Slot:
             self.table[self.name] = value
 
     def restore(self):
-        """Puts the module's own tensor back, also if forward moved the name elsewhere. Returns the tensor that the call left."""
+        """Puts the module's own tensor back, also if forward moved the name. Returns the tensor that the call left."""
         left, table = self._current(), self._current_table()
         if table is not None and table is not self.table:
             del table[self.name]
@@ -72,8 +72,10 @@ def _tied(module):
 
 @contextlib.contextmanager
 def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False):
-    """Inside of a with statement the module has these tensors at their paths. At its end `parameters_and_buffers` has the tensors
-    that forward assigned to these paths."""
+    """Inside of a with statement the module has these tensors at their paths.
+
+    At its end `parameters_and_buffers` has the tensors that forward assigned to these paths.
+    """
     if stack_weights:
         raise NotImplementedError("stack_weights=True is not supported")
     given = dict(parameters_and_buffers)

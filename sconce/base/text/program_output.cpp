@@ -1,4 +1,4 @@
-#include "sconce/base/program_output.h"
+#include "sconce/base/text/program_output.h"
 
 #include <cstdio>
 
