@@ -399,6 +399,40 @@ def planned_images(d: Draw):
                   tolerance=512, shape=((n, c, h, w), (o, kernel, stride)))
 
 
+class Volume(nn.Module):
+    """A convolution of volumes whose bias has gaps: plans call it, where others are prepared."""
+
+    def __init__(self, weight, bias, transposed: bool):
+        super().__init__()
+        self.weight, self.bias, self.transposed = weight, bias, transposed
+
+    def forward(self, x):
+        if self.transposed:
+            return S.relu(S.conv_transpose3d(x, self.weight, self.bias, [1, 1, 1], [0, 0, 0], [0, 1, 0], 1, [1, 2, 1]))
+        return S.relu(S.conv3d(x, self.weight, self.bias))
+
+
+def spread_bias(d: Draw):
+    c, o, kernel = d.between(1, 9), d.between(2, 9), d.one(1, 2, 3)
+    size = tuple(d.between(3, 7) for _ in range(3))
+    transposed = d.flag(0.5)
+    weight = d.normal(*((c, o) if transposed else (o, c)), kernel, kernel, kernel).astype(np.float32)
+    bias = d.normal(2 * o).astype(np.float32)
+    program = S.jit.script(Volume(S.from_numpy(weight), S.from_numpy(bias)[::2], transposed))
+
+    def run(x):
+        with S.no_grad():
+            return program(x)
+
+    def plain(x):
+        w, b = R.node(weight.astype(np.float64)), R.node(bias[::2].astype(np.float64))
+        if transposed:
+            return R.relu(L.conv_transpose(x, w, b, (1, 1, 1), (0, 0, 0), (0, 1, 0), (1, 2, 1), 1))
+        return R.relu(L.conv(x, w, b, (1, 1, 1), (0, 0, 0), (1, 1, 1), 1))
+    return Sample([Given(d.normal(d.one(1, 2), c, *size), "float32", "dense", grad=False)], run, plain, times=4,
+                  text=f"planned volume k{kernel} {c} to {o} ", tolerance=512, shape=(size, c, o, kernel))
+
+
 # ---- backward ----
 
 F = nn.functional
@@ -608,5 +642,5 @@ def quantised(d: Draw):
                   text=f"quantized conv2d s{stride} p{padding} d{dilation} g{groups} ", step=out)
 
 
-FAMILIES = [planned, planned, large_planned, write_to_given, planned_dense, planned_images, recomputed, accumulated,
+FAMILIES = [planned, planned, large_planned, write_to_given, planned_dense, planned_images, spread_bias, recomputed, accumulated,
             optimised, sparse, quantised]
