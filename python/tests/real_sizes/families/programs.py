@@ -105,6 +105,153 @@ def transformer(d):
     return Call(f"transformer[{n} {l} {h} {e} causal={causal} {act}]", given, run, max(n * l, 4 * width), once=True)
 
 
+def eval_norm(T, x, m, v, w, b):
+    if hasattr(T, "by_places"):
+        return T.batch_norm_eval(x, m, v, w, b, 1e-5)
+    return T.nn.functional.batch_norm(x, m, v, w, b, False, 0.1, 1e-5)
+
+
+SMOOTH = ("conv", "conv", "norm", "silu", "sigmoid", "add", "scale", "avg_pool", "mean", "nearest", "pad", "cat", "softmax", "turn", "narrow",
+          "group_norm", "transposed", "clone", "flat", "chain")
+SHARP = (*SMOOTH, "relu", "relu", "hardswish", "clamp", "max_pool")
+
+
+@family("program", 4)
+def images(d):
+    """A chain of layers over images or volumes, whose memory plans lay out. Bends and maxima only where no gradients are taken."""
+    dtype = d.pick(("float32", "float32", "float32", "float64", "bfloat16"))
+    nd = d.pick((2, 2, 2, 3))
+    smooth = d.chance(2)
+    n, c = d.pick((1, 2, 3)), d.pick((1, 2, 3, 4, 8, 16, 17, 32))
+    size = tuple(d.pick((4, 5, 6, 7, 8, 12, 14, 16)) // (1 if nd == 2 else 2) for _ in range(nd))
+    x = d.tensor((n, c, *size), dtype)
+    given, steps, shapes = [x], [], [(c, size)]
+
+    def held(shape, **options):
+        given.append(d.tensor(shape, dtype, **options))
+        return len(given) - 1
+
+    for _ in range(d.between(2, 7)):
+        kind = d.pick(SMOOTH if smooth else SHARP)
+        detail = None
+        if kind in ("conv", "transposed"):
+            k, stride, groups = d.pick((1, 3, 3, 2)), d.pick((1, 1, 2)), 1
+            if min(size) + 2 * (k // 2) < k or math.prod(size) * c > 1 << 14:
+                continue
+            o = d.pick((1, 2, 3, 4, 8, 16, 17, 24, 32))
+            if d.chance(4):
+                groups = o = c
+            bias = held((o,)) if d.chance(2) else None
+            shape = (c, o // groups) if kind == "transposed" else (o, c // groups)
+            weight = held((*shape, *(k,) * nd), scale=1 / math.sqrt(c // groups * k ** nd))
+            detail = (weight, bias, stride, k // 2, groups)
+            size = tuple((m - 1) * stride - 2 * (k // 2) + k if kind == "transposed" else (m + 2 * (k // 2) - k) // stride + 1 for m in size)
+            c = o
+            if min(size) < 1:
+                return perceptron(d)
+        elif kind == "norm":
+            detail = (held((c,), grad=False), held((c,), grad=False, transform=lambda v: abs(v) + 0.5), held((c,)), held((c,)))
+        elif kind == "scale":
+            detail = held((c, *(1,) * nd))
+        elif kind in ("avg_pool", "max_pool"):
+            if min(size) < 2:
+                continue
+            size = tuple(m // 2 for m in size)
+        elif kind == "nearest":
+            if math.prod(size) * c > 1 << 13:
+                continue
+            size = tuple(2 * m for m in size)
+        elif kind == "pad":
+            detail = [d.below(3) for _ in range(2 * nd)]
+            size = tuple(m + detail[2 * (nd - 1 - i)] + detail[2 * (nd - 1 - i) + 1] for i, m in enumerate(size))
+        elif kind == "cat":
+            if c > 64:
+                continue
+            c *= 2
+        elif kind == "narrow":
+            detail = (d.below(c), d.pick((0, 1, 2)))
+            axis = detail[1] + 1 if detail[1] < nd + 1 else 1
+            extent = (c, *size)[axis - 1]
+            start = detail[0] % extent
+            detail = (axis, start, extent - start)
+            if axis == 1:
+                c = extent - start
+            else:
+                size = tuple(extent - start if i == axis - 2 else m for i, m in enumerate(size))
+        elif kind == "turn":
+            size = (*size[:-2], size[-1], size[-2])
+        elif kind == "add":
+            same = [i for i, s in enumerate(shapes) if s == (c, size)]
+            if not same:
+                continue
+            detail = d.pick(same)
+        elif kind == "group_norm" and c * math.prod(size) < 4:
+            continue
+        steps.append((kind, detail))
+        shapes.append((c, size))
+    last = d.pick(("none", "mean", "flat", "sum"))
+
+    def run(T, *xs):
+        F = T.nn.functional
+        y = xs[0]
+        seen = [y]
+        for kind, detail in steps:
+            if kind == "conv":
+                w, b, stride, padding, groups = detail
+                y = getattr(F, f"conv{nd}d")(y, xs[w], None if b is None else xs[b], stride, padding, 1, groups)
+            elif kind == "transposed":
+                w, b, stride, padding, groups = detail
+                y = getattr(F, f"conv_transpose{nd}d")(y, xs[w], None if b is None else xs[b], stride, padding, 0, groups, 1)
+            elif kind == "norm":
+                y = eval_norm(T, y, *(xs[i] for i in detail))
+            elif kind in ("silu", "hardswish"):
+                y = getattr(F, kind)(y)
+            elif kind in ("sigmoid", "relu"):
+                y = getattr(T, kind)(y)
+            elif kind == "clamp":
+                y = T.clamp(y, -1.0, 1.0)
+            elif kind == "chain":
+                y = T.tanh(y) * 0.5 + T.sigmoid(y)
+            elif kind == "scale":
+                y = y * xs[detail]
+            elif kind == "add":
+                y = y + seen[detail]
+            elif kind == "mean":
+                y = y - T.mean(y, tuple(range(2, 2 + nd)), keepdim=True)
+            elif kind in ("avg_pool", "max_pool"):
+                y = getattr(F, f"{kind}{nd}d")(y, 2, 2)
+            elif kind == "nearest":
+                y = F.interpolate(y, scale_factor=2.0, mode="nearest")
+            elif kind == "pad":
+                y = F.pad(y, detail)
+            elif kind == "cat":
+                y = T.cat([y, T.neg(y)], 1)
+            elif kind == "softmax":
+                y = F.softmax(y, dim=1)
+            elif kind == "turn":
+                y = T.transpose(y, -1, -2)
+            elif kind == "narrow":
+                y = T.narrow(y, *detail)
+            elif kind == "group_norm":
+                y = F.group_norm(y, 1)
+            elif kind == "clone":
+                y = T.clone(y)
+            elif kind == "flat":
+                y = T.reshape(T.reshape(y, (y.shape[0], y.shape[1], -1)), tuple(y.shape))
+            seen.append(y)
+        if last == "mean":
+            return T.mean(y, tuple(range(2, 2 + nd)))
+        if last == "flat":
+            return T.reshape(y, (y.shape[0], -1)), y
+        return (T.sum(y, 1), y) if last == "sum" else y
+    call = Call("images[" + " ".join(k for k, _ in steps) + f" {last}]", given, run, 9 * 32 * max(m[0] * math.prod(m[1]) for m in shapes),
+                grads=smooth, floor=1.0)
+    if not smooth:
+        for g in given:
+            g.grad = False
+    return call
+
+
 @family("program")
 def heads(d):
     """torch.nn.functional.multi_head_attention_forward, against its definition."""
