@@ -1,6 +1,6 @@
 """sconce-real-sizes: random calls at sizes of real models, compared with a plain reference or with PyTorch.
 
-    sconce-real-sizes --seconds 60                           all families, modes, threads; against the reference in NumPy
+    sconce-real-sizes --seconds 60                           all families; against the reference in NumPy
     sconce-real-sizes --calls 100000 --against torch         against PyTorch in double precision, with one thread
     sconce-real-sizes --family convolution,pool --level 2,3  some families, by the kernels of two levels
     sconce-real-sizes --repeat 'pool:0:17 eager 2 once'      one call again
@@ -31,15 +31,15 @@ def arguments():
                                      epilog="A difference ends with the arguments that repeat it.")
     parser.add_argument("--calls", type=int, help="number of calls [without --seconds: 1000]")
     parser.add_argument("--seconds", type=float, help="stop after so many seconds")
-    parser.add_argument("--seed", type=int, default=0, help="what the calls follow from [0]")
+    parser.add_argument("--seed", type=int, default=0, help="seed of all calls [0]")
     parser.add_argument("--start", type=int, default=0, help="number of the first call [0]")
     parser.add_argument("--family", default=",".join(CYCLE), help="families, separated by commas, in turn [all]")
     parser.add_argument("--threads", default="1,2,4", help="numbers of threads [1,2,4]")
     parser.add_argument("--level", default="4,3,2", help="levels of vector instructions, turn by turn [4,3,2]")
     parser.add_argument("--mode", default="eager,planned,packed,captured", help="eager, planned, packed, captured [all]")
-    parser.add_argument("--against", choices=("reference", "torch"), default="reference", help="what is right [reference]")
+    parser.add_argument("--against", choices=("reference", "torch"), default="reference", help="the results to compare with [reference]")
     parser.add_argument("--device", default="cpu", help="where Sconce runs: cpu, cuda [cpu]")
-    parser.add_argument("--subject", default="sconce", help="what is compared: sconce, torch [sconce]")
+    parser.add_argument("--subject", default="sconce", help="the library to check: sconce, torch [sconce]")
     parser.add_argument("--jobs", type=int, default=1, help="child processes at a time [1]")
     parser.add_argument("--repeat", action="append", default=[], metavar="CALL", help="run this call: family:seed:index[:choices] setting")
     parser.add_argument("--write", type=pathlib.Path, metavar="FOLDER", help="write the calls as case files, with expected results")

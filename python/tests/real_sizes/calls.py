@@ -1,7 +1,7 @@
 """Random calls: a Call is a program over tensors, drawn by a seed, with its arguments, their dtypes and memory layouts.
 
-A program is a function of a module that has PyTorch's names (sconce, torch, or real_sizes.plain) and of tensors. All numbers of a
-draw are choices of a list, the simplest first: the choices are recorded, and shrinking replaces them by smaller ones.
+A program is a function of a module that has PyTorch's names (sconce, torch, or real_sizes.plain) and of tensors. All
+numbers of a draw are choices of a list, the simplest first: they are recorded, and shrinking replaces them by smaller ones.
 """
 
 import math
@@ -113,9 +113,9 @@ class Given:
 class Call:
     """A program with its arguments.
 
-    text: what it does, for people. run(T, *tensors): the program; gives a tensor or a tuple of them. terms: how many numbers an
-    element of the result is the sum of, at most. once: not differentiated twice. modes: where it may run. floor: the scale of what
-    results are differences of. rewrites: arguments may have other values before the call that counts.
+    text: a description. run(T, *tensors): the program; gives a tensor or a tuple of them. terms: the number of summands
+    of an element, at most. once: not differentiated twice. modes: how it may run. floor: the scale of the numbers whose
+    differences are results. rewrites: arguments may have other values before the call that counts.
     """
 
     def __init__(self, text, inputs, run, terms=1, once=False, modes=("eager", "planned", "captured"), tolerance=None,

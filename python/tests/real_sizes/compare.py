@@ -13,7 +13,7 @@ def wide(array):
 
 
 def dtype_of(given_dtypes):
-    """The coarsest float dtype among arguments: what roundings are counted in."""
+    """The coarsest float dtype: its eps is the unit of bounds."""
     floats = [d for d in given_dtypes if d in EPS]
     return max(floats, key=lambda d: EPS[d]) if floats else "float64"
 
@@ -30,7 +30,7 @@ def bounds(call, family, name, expected, dtype, largest):
     sum_eps = EPS["float32"] if half else eps
     bound = size * (tolerance.roundings * eps * order)
     sure = tolerance.sums * sum_eps * math.sqrt(call.terms) + (tolerance.steps * eps if half else 0)
-    if scale < sure * largest:  # zero in exact arithmetic: what is left are roundings of the larger numbers
+    if scale < sure * largest:  # zero in exact arithmetic: roundings of larger numbers are left
         scale = largest
     slack = tolerance.sums * sum_eps * math.sqrt(call.terms) * scale * order + TINY[dtype] * 8
     if half:

@@ -1,4 +1,4 @@
-"""What runs a call: sconce, torch, or the plain reference; eagerly, by plans of a traced function, or compiled by capture."""
+"""Engines run a call: sconce, torch or the plain reference; eagerly, by plans of a traced function, or by capture."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from real_sizes.calls import numpy_bits
 
 
 class Result:
-    """Outputs, gradients of the inputs that take them, and of those once more. Arrays; None where a gradient is missing."""
+    """Arrays: outputs, gradients of inputs, and second gradients; None for a missing one."""
 
     def __init__(self, outputs, first=(), second=(), strides=(), dtypes=()):
         self.dtypes = {f"output {i}": d for i, d in enumerate(dtypes)}

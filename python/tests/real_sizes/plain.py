@@ -1,6 +1,6 @@
 """The plain reference under PyTorch's names, so that one program runs on sconce, torch and NumPy.
 
-Tensors of floats are Nodes of reference.py, those of integers and bools NumPy's arrays. Only what the families call is here.
+Float tensors are Nodes of reference.py, integers and bools NumPy's arrays. Only functions that families call are here.
 """
 
 import builtins
@@ -140,7 +140,7 @@ def movedim(a, source, to):
 
 
 def by_places(a, change):
-    """The result of moving elements about, by what `change` does to an array of their places."""
+    """Moves elements about, as `change` moves an array of their places."""
     return R.take(a, np.ascontiguousarray(change(R.places_of(a.shape))))
 
 
@@ -1020,7 +1020,7 @@ for _name in """relu silu mish softsign logsigmoid hardtanh relu6 hardswish hard
 nn = SimpleNamespace(functional=SimpleNamespace(**_functional))
 
 
-# Optimisers: what the parameters are after some steps with given gradients.
+# Optimisers: the parameters after some steps with given gradients.
 
 def optimizer(kind, options, params, grads, steps):
     o = {"betas": (0.9, 0.999), "eps": {"RMSprop": 1e-8, "Adagrad": 1e-10, "Adadelta": 1e-6}.get(kind, 1e-8), "momentum": 0.0,

@@ -1,4 +1,4 @@
-"""Draws calls by family, seed and index, runs and compares them, shrinks those that differ."""
+"""Draws calls by family, seed and index, runs and compares them, and shrinks differing ones."""
 
 import importlib
 import random
@@ -14,7 +14,7 @@ from real_sizes.engines import Module, Plain, Pulls
 
 
 class Setting:
-    """How a call runs: its mode, threads, gradients ("once", "twice", "none"). The level of vector instructions is the process's."""
+    """How a call runs: its mode, threads, gradients ("once", "twice", "none"). The CPU level is the process's."""
 
     def __init__(self, mode, threads, gradients):
         self.mode, self.threads, self.gradients = mode, threads, gradients
@@ -64,7 +64,7 @@ class Runner:
         return call, d
 
     def differ(self, key, call, setting, reference=None):
-        """What is wrong with a call: texts."""
+        """Descriptions of the differences of a call."""
         engine = reference or self.reference
         if key.startswith("optimizer"):  # PyTorch would load its compiler, for seconds
             engine = self.plain
@@ -76,7 +76,7 @@ class Runner:
         except (NotImplementedError, RuntimeError):
             if engine is self.plain:
                 raise
-            engine = self.plain  # what PyTorch refuses
+            engine = self.plain  # PyTorch refuses the call
             expected = engine.run(call, pulls, "eager", setting.twice)
 
         def moved():

@@ -1,7 +1,8 @@
-"""Writes calls as case files: operator, arguments, results and gradients, compared with the reference, for sconce-conformance.
+"""Writes calls as case files for sconce-conformance: operator, arguments, results and gradients.
 
-That program needs no Python: it runs them where there is none (aarch64 under qemu, devices, small systems). A call is written if
-its trace is one operator of arguments and constants; the others are counted. Layouts keep their strides.
+That program needs no Python: it runs the calls on aarch64 under qemu, on devices, on small systems. Results were compared
+with the reference before. A call is written if its trace is one operator of arguments and constants; the others are
+counted. Layouts keep their strides.
 """
 
 import collections
@@ -67,8 +68,8 @@ def value_of(node):
 
 
 def one_operator(T, call, tensors):
-    """The operator's name, its arguments (("input", index), ("constant", value) or a list of these), those with names, and the number
-    of its results; None if there are more operators."""
+    """The operator's name, its arguments (("input", index), ("constant", value) or a list of these), its keyword arguments
+    and the number of its results; None if there are more operators."""
     graph = T.jit.trace(lambda *given: call.run(T, *given), tuple(tensors), check_trace=False).graph
     known = {v.debugName(): ("input", i) for i, v in enumerate(graph.inputs())}
     found = None

@@ -1,4 +1,4 @@
-"""Optimisers, and what is computed from random draws."""
+"""Optimisers, and statistics of random draws."""
 
 import math
 

@@ -133,7 +133,7 @@ def algebra(d):
 
 @family("linalg", 2)
 def factors(d):
-    """Factors are not unique; what they multiply to, or solve, is."""
+    """Factors are not unique; their products and solutions are."""
     dtype = d.pick(("float32", "float32", "float64", "complex64", "complex128"))
     n = d.pick(ORDERS)
     m = d.pick((n, n, n + 1, n + 7, 2 * n))

@@ -99,7 +99,7 @@ def convolution(d):
 
 
 def small_convolution(d, nd, dtype):
-    """What shrinking falls back to."""
+    """The smallest convolution, for shrinking."""
     x, w = d.tensor((1, 1) + (1,) * nd, dtype), d.tensor((1, 1) + (1,) * nd, dtype)
     return Call(f"conv{nd}d", [x, w], lambda T, x, w: getattr(T.nn.functional, f"conv{nd}d")(x, w))
 
