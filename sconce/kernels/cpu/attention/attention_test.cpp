@@ -43,6 +43,16 @@ TEST(Attention, Gradients) {
   check_gradient(1, true, true);
 }
 
+TEST(Attention, WithoutKeysNothingDependsOnQueries) {
+  const Tensor q = randn({1, 1, 2, 3}), none = zeros({1, 1, 0, 3});
+  const auto [out, logsumexp] = _scaled_dot_product_flash_attention_for_cpu(q, none, none);
+  EXPECT_TRUE(equal(out, zeros({1, 1, 2, 3})));
+  for (int i = 0; i < 2; ++i) full({1, 1, 2, 3}, 7);  // whose memory a gradient may get
+  const auto [dq, dk, dv] =
+      _scaled_dot_product_flash_attention_for_cpu_backward(q, q, none, none, out, logsumexp, 0.0, false);
+  EXPECT_TRUE(equal(dq, zeros({1, 1, 2, 3})));
+}
+
 TEST(Attention, ThreadsDoNotChangeResults) {
   manual_seed(6);
   const Tensor q = randn({1, 1, 300, 32}), k = randn({1, 1, 700, 32});

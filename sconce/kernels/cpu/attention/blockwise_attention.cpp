@@ -323,6 +323,7 @@ void backward_head(const AttentionArgs& args, const Tensor& grad_out, const Tens
     const T* levels = logsumexp.data<T>() + b * lse[0] + h * lse[1];
     for (int64_t r = 0; r < length; ++r) level[r] = levels[r * lse[2]];
     kernels.dots[wide](shift, g.data, g.pitch, o.data, o.pitch, length, width);
+    if (keys == 0) dq.zero(0, length);  // no block of keys writes it
     for (int64_t key = 0; key < keys; key += block) {
       const int64_t n = std::min(block, keys - key);
       pack_b(compute, width, n, {k.at(key), 1, k.pitch}, packed_keys);

@@ -11,6 +11,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/normalization_kernels.h"
 #include "sconce/generated/reduction_reductions_list.h"
+#include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_engine.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
@@ -229,7 +230,12 @@ Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   Result result{empty_tensor(input.sizes(), input.dtype(), input.device(), format),
                 empty_tensor({training ? channels : 0}, kept, input.device()),
                 empty_tensor({training ? channels : 0}, kept, input.device())};
-  if (input.is_meta() || input.numel() == 0) return result;
+  if (input.is_meta()) return result;
+  if (input.numel() == 0) {  // a batch of nothing has no statistics, but results that programs may read
+    fill_tensor(result.mean, 0);
+    fill_tensor(result.invstd, 0);
+    return result;
+  }
   const Tensor x = contiguous_tensor(input, format);
   std::vector<double> mean, var;
   const auto count = static_cast<size_t>(channels);
@@ -348,6 +354,11 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
                rstd = empty_tensor({N, group}, kept, input.device());
   if (input.is_meta() || N * group == 0) return {out, mean, rstd};
   const int64_t rows = N * group, n = C / group * HxW;
+  if (n == 0) {  // as PyTorch: no sum, and 1 / sqrt(0 / 0)
+    fill_tensor(mean, 0);
+    fill_tensor(rstd, std::numeric_limits<double>::quiet_NaN());
+    return {out, mean, rstd};
+  }
   const Tensor x = contiguous_tensor(to_dtype(input, compute));
   const Tensor m = empty_tensor({N, group}, compute), s = empty_tensor({N, group}, compute);
   const bool twice = compute == DType::float64;

@@ -25,5 +25,26 @@ TEST(BatchNorm, StatisticsOfIntegerWeights) {
   EXPECT_TRUE(equal(invstd, to(float_invstd, DType::int64)));
 }
 
+// Memory of three floats that the next tensors of that size may get.
+void leave_numbers() { const Tensor first = full({3}, 7), second = full({3}, 7); }
+
+TEST(BatchNorm, StatisticsOfNothingAreWritten) {
+  for (const Dims& sizes : {Dims({0, 3, 2}), Dims({2, 3, 0})}) {
+    leave_numbers();
+    const auto [out, mean, invstd] = native_batch_norm(zeros(sizes), {}, {}, {}, {}, true, 0.1, 1e-5);
+    EXPECT_TRUE(equal(mean, zeros({3})));
+    EXPECT_TRUE(equal(invstd, zeros({3})));
+  }
+}
+
+TEST(BatchNorm, OtherStatisticsOfNothingAreThoseOfPyTorch) {
+  const auto [rows, row_mean, row_rstd] = native_layer_norm(zeros({2, 0}), {0}, {}, {}, 1e-5);
+  EXPECT_TRUE(equal(row_mean, zeros({2, 1})));
+  EXPECT_TRUE(equal(isnan(row_rstd), ones({2, 1}, DType::bool_)));
+  const auto [planes, mean, rstd] = native_group_norm(zeros({2, 4, 0}), {}, {}, 2, 4, 0, 2, 1e-5);
+  EXPECT_TRUE(equal(mean, zeros({2, 2})));
+  EXPECT_TRUE(equal(isnan(rstd), ones({2, 2}, DType::bool_)));
+}
+
 }  // namespace
 }  // namespace sconce

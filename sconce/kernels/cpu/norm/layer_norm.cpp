@@ -6,6 +6,7 @@
 #include "sconce/base/variants/variants.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/normalization_kernels.h"
+#include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_loop.h"
@@ -128,6 +129,10 @@ void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tens
   const DType compute = compute_dtype(input, "layer_norm");
   const int64_t n = checked_numel(normalized_shape), rows = mean.numel();
   if (rows == 0) return;
+  if (n == 0) {  // as PyTorch: no sum, and 1 / sqrt(0 / 0)
+    fill_tensor(mean, 0);
+    return fill_tensor(rstd, std::numeric_limits<double>::quiet_NaN());
+  }
   const Tensor x = contiguous_tensor(input), w = parameter(weight, compute), b = parameter(bias, compute);
   const bool same = same_statistics(mean.dtype() == compute);
   const Tensor m = same ? mean : empty_tensor(mean.sizes(), compute),
