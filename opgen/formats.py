@@ -20,6 +20,8 @@ MAPS_HEADER = "kernels/sparse/map_values.h"
 
 
 def check(entry):
+    if entry.get("math_bits") not in (None, "through", "refused"):
+        entry.fail(f"'math_bits' is 'through' or 'refused', not '{entry.get('math_bits')}'", "math_bits")
     for format in FORMATS:
         word = entry.get(format)
         if _maps(entry, format):
@@ -49,10 +51,28 @@ _FACTS = ("any/queries.cpp", "any/tensor_attributes.cpp")
 _THROUGH = {"sparse": _FACTS, "quantized": (*_FACTS, "any/views/views.cpp", "any/views/splits.cpp")}
 
 
+# The bit for conjugate and negative views (Note [Math bits] in sconce/tensor/math_bits.h), and the files of kernels that take
+# them: they pass the bits on, or copy with copy_tensor, which knows them.
+_MATH_BITS = 4
+_MATH_BITS_FILES = (*_FACTS, "any/views/", "any/copy_operators.cpp")
+
+
 def taken(entry):
     """OpInfo::formats: what the ordinary kernel takes. Compound and boxed operators leave the decision to what they call, and
     what gives no tensor asks for facts."""
-    return sum(bit for format, bit in FORMATS.items() if entry.get(format, _default(entry, format)) == "through")
+    bits = sum(bit for format, bit in FORMATS.items() if entry.get(format, _default(entry, format)) == "through")
+    return bits | (_MATH_BITS if _takes_math_bits(entry) else 0)
+
+
+def _takes_math_bits(entry):
+    """Views and whatever may give its argument back keep the bits: a copy in place of the argument would not be a view."""
+    if "math_bits" in entry.data:
+        return entry.get("math_bits") == "through"
+    if entry.kind in ("compound", "scalar") or leaf.is_boxed(entry) or _asks_facts(entry):
+        return True
+    file = entry.get("kernel", {}).get("any", "") if entry.kind == "leaf" else ""
+    shares = any(a.type.startswith("Tensor(") and not a.written for a in entry.schema.arguments)
+    return file.startswith(_MATH_BITS_FILES) or (file != "" and shares) or "view" in entry.get("traits", [])
 
 
 def _default(entry, format):

@@ -48,6 +48,7 @@ KEYS = {
     "named": (bool, ALL),
     "sparse": (str, ALL),
     "quantized": (str, ALL),
+    "math_bits": (str, ALL),
     # pointwise
     "dtype": ((str, list), {"pointwise", "reduce", "leaf"}),
     "types": (str, {"pointwise", "reduce"}),

@@ -208,6 +208,7 @@ def _operators(families, selection, orders):
     out += [f"constinit const BuiltinClasses builtin_classes = {'quantized::register_packed_classes' if quantized else 'nullptr'};",
             f"constinit const LimitedTensorMade limited_tensor_made = {'nullptr' if selection.has_limited() else 'lite::refuse_tensor'};",
             f"constinit const FormatUsed format_used = {'nullptr' if selection.formats else 'lite::refuse_format'};",
+            "constinit const ResolveMathBits resolve_math_bits = nullptr;",
             "", "namespace lite {", f"constinit const std::span<Op> selected_ops(selected, {len(chosen)});",
             "constinit const OpTerms* const selected_terms = terms;", "constinit const uint8_t* const selected_upgraded = upgraded;",
             *_readers(selection),

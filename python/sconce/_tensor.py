@@ -18,8 +18,12 @@ def _reduce_storage(self, protocol):
     return _rebuild_storage, (bytes(self),)
 
 
-def _rebuild_tensor(storage, dtype, offset, size, stride, requires_grad):
+def _rebuild_tensor(storage, dtype, offset, size, stride, requires_grad, conj=False, neg=False):
     made = _sconce._tensor_over(storage, dtype, offset, size, stride)
+    if conj:
+        made = made.conj().detach()
+    if neg:
+        made = made._neg_view().detach()
     return made.requires_grad_() if requires_grad else made
 
 
@@ -49,8 +53,9 @@ def _reduced(self):
         return _rebuild_sparse, (self._indices(), self._values(), tuple(self.shape), self.is_coalesced())
     if self.layout is not _sconce.strided:
         raise NotImplementedError(f"a tensor with layout {self.layout} cannot be pickled")
+    bits = (self.is_conj(), self.is_neg())
     return _rebuild_tensor, (self.untyped_storage(), self.dtype, self.storage_offset(), tuple(self.shape), self.stride(),
-                             self.requires_grad)
+                             self.requires_grad, *(bits if any(bits) else ()))
 
 
 def __reduce_ex__(self, protocol):
@@ -68,7 +73,8 @@ def __deepcopy__(self, memo):
                            "see https://github.com/pytorch/pytorch/pull/103001")
     if id(self) in memo:
         return memo[id(self)]
-    if self.layout is _sconce.strided and not self.is_quantized and self.device.type == "cpu":
+    plain = not (self.is_quantized or self.is_conj() or self.is_neg())
+    if self.layout is _sconce.strided and plain and self.device.type == "cpu":
         rebuild, args = _reduced(self)
         storage = args[0]
         if id(storage) not in memo:

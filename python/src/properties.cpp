@@ -215,7 +215,7 @@ PyObject* new_tensor(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 
 // Through numpy's view of the buffer, without a copy.
-PyObject* numpy(PyObject* self, PyObject*) {
+PyObject* array_over(PyObject* self) {
   return guarded([&]() -> PyObject* {
     SCONCE_CHECK(!(tensor_of(self).requires_grad() && grad_enabled()),
                  "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
@@ -225,9 +225,22 @@ PyObject* numpy(PyObject* self, PyObject*) {
     return PyObject_CallMethod(module.get(), "asarray", "O", view.get());
   });
 }
+// numpy(*, force=False): force makes the copy that the array needs.
+PyObject* numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* keywords[] = {"force", nullptr};
+    int force = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char**>(keywords), &force))
+      throw PythonError();
+    if (!force) return array_over(self);
+    const Tensor t = tensor_of(self).detach().resolve_conj().resolve_neg();
+    const Owned plain = wrap(t.device().type == DeviceType::cpu ? t : to(t, Device(), t.dtype()));
+    return array_over(plain.get());
+  });
+}
 PyObject* array(PyObject* self, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
-    const Owned made = Owned::take(numpy(self, nullptr));
+    const Owned made = Owned::take(array_over(self));
     if (PyTuple_GET_SIZE(args) == 0 || PyTuple_GET_ITEM(args, 0) == Py_None) return Py_NewRef(made.get());
     return PyObject_CallMethod(made.get(), "astype", "O", PyTuple_GET_ITEM(args, 0));
   });
@@ -287,7 +300,8 @@ PyMethodDef tensor_methods[] = {
     {"item", item, METH_NOARGS, "The only element, as a number."},
     {"tolist", tolist, METH_NOARGS, "Nested lists of numbers."},
     {"new_tensor", SCONCE_WITH_KEYWORDS(new_tensor), "new_tensor(data, dtype=None): a tensor of this dtype from data."},
-    {"numpy", numpy, METH_NOARGS, "An array of numpy over the same memory."},
+    {"numpy", SCONCE_WITH_KEYWORDS(numpy),
+     "numpy(*, force=False): an array of numpy over the same memory; of a copy if force asks for one that is needed."},
     {"__array__", SCONCE_WITH_KEYWORDS(array), nullptr},
     {"__dlpack__", SCONCE_WITH_KEYWORDS(dlpack_method), nullptr},
     {"__dlpack_device__", dlpack_device_method, METH_NOARGS, nullptr},

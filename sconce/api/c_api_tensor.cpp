@@ -4,6 +4,7 @@
 #include "sconce/api/c_api.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/copy.h"
+#include "sconce/tensor/math_bits.h"
 
 namespace sconce::c_api {
 namespace {
@@ -168,6 +169,7 @@ sconce_status sconce_tensor_data(const sconce_value* tensor, void** out) {
     const Tensor& t = tensor_of(tensor);
     if (t.is_meta()) fail("the tensor is on the device meta and has no data");
     if (t.layout() != Layout::strided) fail("Cannot access data pointer of Tensor that doesn't have storage");
+    if (has_math_bits(t)) fail("the memory of a conjugate or negative view has other elements: make it contiguous");
     need(out, "out") = t.numel() > 0 ? t.data() : nullptr;
   });
 }
@@ -187,6 +189,6 @@ sconce_status sconce_tensor_read(const sconce_value* tensor, void* to, size_t by
 sconce_status sconce_tensor_contiguous(const sconce_value* tensor, sconce_value** out) {
   return guarded([&] {
     need(out, "out");
-    *out = new_value(contiguous(tensor_of(tensor)));
+    *out = new_value(contiguous(resolved_math_bits(tensor_of(tensor))));
   });
 }

@@ -5,9 +5,11 @@
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/formats.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/kernels/quantized/packed_params.h"
 #include "sconce/tensor/limited_dtypes.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce {
@@ -15,6 +17,7 @@ namespace sconce {
 constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 constinit const FormatUsed format_used = guard_format;
+constinit const ResolveMathBits resolve_math_bits = any_device::with_math_bits_applied;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
 constinit const DefineClassMethods define_class_methods = nullptr;

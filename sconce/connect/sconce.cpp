@@ -27,6 +27,7 @@
 #include "sconce/executor/function_plans.h"
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/kernels/quantized/packed_params.h"
 #include "sconce/passes/analysis/op_graphs.h"
@@ -35,6 +36,7 @@
 #include "sconce/runtime/execute.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/tensor/limited_dtypes.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce {
@@ -42,6 +44,7 @@ namespace sconce {
 constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 constinit const FormatUsed format_used = guard_format;
+constinit const ResolveMathBits resolve_math_bits = any_device::with_math_bits_applied;
 
 constinit const BodyRunnerSource body_runner_source = runtime::graph_runner;
 constinit const DefineClassMethods define_class_methods = runtime::define_class_methods;

@@ -50,9 +50,11 @@ void guard_quantized(const Op& op, KeySet keys, Value* args, Value* returns) {
 }
 
 void guard_format(Key format) {
-  static Once sparse, quantized;
+  static Once sparse, quantized, math_bits;
   if (format == Key::sparse)
     sparse([] { set_fallback(Key::sparse, guard_sparse); });
+  else if (format == Key::math_bits)
+    math_bits([] { set_fallback(Key::math_bits, guard_math_bits); });
   else
     quantized([] { set_fallback(Key::quantized, guard_quantized); });
 }

@@ -19,6 +19,7 @@
 namespace sconce {
 
 inline constexpr uint8_t kTakesSparse = 1, kTakesQuantized = 2;
+inline constexpr uint8_t kTakesMathBits = 4;  // Note [Math bits] in math_bits.h
 
 // From now on operators without a kernel for `format` ask OpInfo::formats before they take a tensor that has it.
 void guard_format(Key format);
@@ -26,6 +27,10 @@ void guard_format(Key format);
 // The kernels of Key::sparse and Key::quantized that ask it.
 void guard_sparse(const Op& op, KeySet keys, Value* args, Value* returns);
 void guard_quantized(const Op& op, KeySet keys, Value* args, Value* returns);
+
+// The kernel of Key::math_bits, the math bit fallback: operators that do not take conjugate and negative views run on
+// plain copies of them.
+void guard_math_bits(const Op& op, KeySet keys, Value* args, Value* returns);
 
 // Makes `tensor` what `result` is: memory, sizes, sparse parts, quantizer. For in-place and out= forms, whose dtype and
 // sizes the caller has checked.

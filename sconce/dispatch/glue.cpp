@@ -1,6 +1,7 @@
 #include "sconce/dispatch/glue.h"
 
 #include "sconce/base/error.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 
@@ -87,7 +88,8 @@ void copy_into(const Tensor& self, const Tensor& result) {
                result.sizes());
   check_castable(result.dtype(), self);
   check_no_internal_overlap(self);
-  if (self.storage() != result.storage() || self.data() != result.data()) copy_tensor(self, result);
+  const bool same = self.storage() == result.storage() && self.data() == result.data() && same_math_bits(self, result);
+  if (!same) copy_tensor(self, result);
   self.bump_version();
 }
 

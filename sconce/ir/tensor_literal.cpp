@@ -8,6 +8,7 @@
 
 #include "sconce/ir/literal.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/types/tensor_facts.h"
 
 namespace sconce::ir {
@@ -180,8 +181,9 @@ Tensor read_item(TextCursor& in, TypePtr type) {
 
 }  // namespace
 
-std::string tensor_literal_text(const Tensor& t) {
-  const bool readable = t.device().type == DeviceType::cpu && (t.keys() & kFormatKeys).empty();
+std::string tensor_literal_text(const Tensor& given) {
+  const bool readable = given.device().type == DeviceType::cpu && (given.keys() & kFormatKeys).empty();
+  const Tensor t = readable && given.numel() <= kMaxPrinted ? resolved_math_bits(given) : given;
   if (!readable || t.numel() > kMaxPrinted || (is_complex(t.dtype()) && t.numel() > 1)) return "<Tensor>";
   if (t.numel() == 1) return "{" + item_text(element(t, 0)) + "}";
   std::string sizes;

@@ -11,7 +11,6 @@
 
 #include "sconce/dispatch/registry.h"
 #include "sconce/passes/passes.h"
-#include "sconce/tensor/element.h"
 
 namespace sconce::passes {
 namespace {
@@ -25,7 +24,7 @@ std::optional<sconce::Value> number_of(const ir::Value* v) {
   const Tensor& t = constant->to_tensor();
   const bool is_plain = t.dim() == 0 && t.device().type == DeviceType::cpu && t.dtype() != DType::bool_;
   if (!is_plain || is_limited(t.dtype())) return std::nullopt;
-  return sconce::Value(load_scalar(t.data(), t.dtype()));
+  return sconce::Value(item_of(t));
 }
 
 bool visit(ir::Block& block) {

@@ -3,6 +3,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/variants/variants.h"
 #include "sconce/tensor/backend.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
@@ -58,8 +59,6 @@ void copy_across(const Tensor& out, const Tensor& in) {
 
 // Sparse tensors have no memory; integers of quantised ones are no numbers that another dtype could take.
 void check_formats(const Tensor& out, const Tensor& in) {
-  if (((out.keys() | in.keys()) & kFormatKeys).empty()) [[likely]]
-    return;
   SCONCE_CHECK(!(out.keys() | in.keys()).has(Key::sparse),
                "Cannot access data pointer of Tensor that doesn't have storage");
   SCONCE_CHECK(out.dtype() == in.dtype(),
@@ -67,10 +66,21 @@ void check_formats(const Tensor& out, const Tensor& in) {
                dtype_name(out.dtype()));
 }
 
+// The memory of `out` takes the elements of `in` with the bits that differ.
+void copy_math_bits(const Tensor& out, const Tensor& in) {
+  const Tensor signs = shallow_copy(in);
+  set_math_bits(*signs.impl(), is_complex(in.dtype()) && has_conj_bit(out) != has_conj_bit(in),
+                has_neg_bit(out) != has_neg_bit(in));
+  copy_tensor(without_math_bits(out), out.is_meta() ? without_math_bits(in) : resolved_math_bits(signs));
+}
+
 }  // namespace
 
 void copy_tensor(const Tensor& out, const Tensor& in) {
-  check_formats(out, in);
+  if (!((out.keys() | in.keys()) & (kFormatKeys | Key::math_bits)).empty()) [[unlikely]] {
+    if (has_math_bits(out) || has_math_bits(in)) return copy_math_bits(out, in);
+    check_formats(out, in);
+  }
   const Dims in_strides = expanded_strides(in.sizes(), in.strides(), out.sizes());
   if (out.is_meta() || in.is_meta()) {
     SCONCE_CHECK(out.is_meta(), "cannot copy from the meta device: it has no data");
@@ -97,6 +107,7 @@ void fill_elements(const Tensor& t, const void* element) {
 
 Tensor host_copy(const Tensor& t) {
   SCONCE_CHECK(!t.keys().has(Key::sparse), "Cannot access data pointer of Tensor that doesn't have storage");
+  if (has_math_bits(t)) return host_copy(resolved_math_bits(t));
   if (t.device().type == DeviceType::cpu) return t;
   SCONCE_CHECK(!t.is_meta(), "cannot copy from the meta device: it has no data");
   return t.numel() == 0 ? empty_tensor(t.sizes(), t.dtype()) : moved(t, Device());

@@ -7,9 +7,9 @@ namespace sconce {
 thread_local constinit ThreadModes thread_modes;
 
 std::string_view key_name(Key k) {
-  static constexpr char kNames[kKeys][14] = {"CPU",       "CUDA",   "Meta",          "PrivateUse1", "Sparse",
-                                             "Quantized", "Python", "Functionalize", "View",        "Autograd",
-                                             "Autocast",  "Tracer", "Observe",       "Limited"};
+  static constexpr char kNames[kKeys][14] = {"CPU",       "CUDA",     "Meta",          "PrivateUse1", "Sparse",
+                                             "Quantized", "Python",   "Functionalize", "MathBits",    "View",
+                                             "Autograd",  "Autocast", "Tracer",        "Observe",     "Limited"};
   return kNames[static_cast<size_t>(k)];
 }
 

@@ -24,14 +24,15 @@ enum class Key : uint8_t {
   // intercepting keys, lowest priority first
   python = 6,
   functionalize = 7,
-  view = 8,      // a view of another tensor, whose history may change under it
-  autograd = 9,  // the tensor requires grad
-  autocast = 10,
-  tracer = 11,
-  observe = 12,  // profiler and hooks
-  limited = 13,  // the tensor's dtype is one that few operators have: Note [Limited dtypes] in dtype.h
+  math_bits = 8,  // memory holds conjugates or negatives of the elements: Note [Math bits] in math_bits.h
+  view = 9,       // a view of another tensor, whose history may change under it
+  autograd = 10,  // the tensor requires grad
+  autocast = 11,
+  tracer = 12,
+  observe = 13,  // profiler and hooks
+  limited = 14,  // the tensor's dtype is one that few operators have: Note [Limited dtypes] in dtype.h
 };
-inline constexpr int kKeys = 14;
+inline constexpr int kKeys = 15;
 
 class KeySet {
  public:

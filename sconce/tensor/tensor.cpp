@@ -9,6 +9,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/limited_dtypes.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/python_owner.h"
@@ -198,6 +199,7 @@ Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t off
   Tensor view = make_tensor_unchecked(Ref<Storage>::share(base.storage()), base.dtype(), sizes, strides, offset);
   if (is_quantized(base.dtype())) [[unlikely]]
     take_quantizer(*view.impl(), *base.impl());
+  take_math_bits(*view.impl(), *base.impl());
   become_view(*view.impl(), *base.impl());
   return view;
 }
@@ -210,7 +212,7 @@ namespace {
 // not pass on.
 uint64_t kept_meta(const TensorImpl& base) {
   constexpr uint64_t kKept =
-      0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
+      0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt | kMathBits;
   return base.meta & (kKept | (kBackendKeys | Key::limited | Key::quantized).bits());
 }
 
@@ -253,6 +255,25 @@ Tensor shallow_copy(const Tensor& tensor) {
   copy_dims(*t, from);
   return Tensor(std::move(t));
 }
+
+void set_math_bits(TensorImpl& t, bool conjugate, bool negative) {
+  uint64_t bits = 0;
+  if (conjugate) bits |= TensorImpl::conjugate;
+  if (negative) bits |= TensorImpl::negative;
+  if (bits != 0) {
+    if (format_used) format_used(Key::math_bits);
+    bits |= KeySet(Key::math_bits).bits();
+  }
+  t.meta = (t.meta & ~kMathBits) | bits;
+}
+
+Tensor without_math_bits(const Tensor& t) {
+  Tensor memory = shallow_copy(t);
+  memory.impl()->meta &= ~kMathBits;
+  return memory;
+}
+
+Tensor resolved_math_bits(const Tensor& t) { return has_math_bits(t) ? resolve_math_bits(t) : t; }
 
 Tensor make_contiguous_view(const Tensor& base, IntList sizes) {
   const size_t rank = sizes.size();
@@ -385,6 +406,8 @@ Scalar item_of(const Tensor& tensor) {
   SCONCE_CHECK(tensor.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", tensor.numel());
   SCONCE_CHECK(!tensor.is_meta(), "a tensor on the meta device has no value");
   SCONCE_CHECK(!tensor.keys().has(Key::sparse), "Cannot access data pointer of Tensor that doesn't have storage");
+  if (has_math_bits(tensor)) [[unlikely]]
+    return item_of(resolved_math_bits(tensor));
   if (tensor.device().type == DeviceType::cpu) [[likely]]
     return load_scalar(tensor.data(), tensor.dtype());
   Element element;

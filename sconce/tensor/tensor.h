@@ -55,6 +55,8 @@ struct alignas(64) TensorImpl {
   static constexpr uint64_t contiguous = 1ull << 48, channels_last = 1ull << 49, channels_last_3d = 1ull << 50;
   static constexpr uint64_t dense = 1ull << 51;  // non-overlapping and dense, in some order of dimensions
   static constexpr uint64_t wrapped_number = 1ull << 52, inference = 1ull << 54;
+  // The elements are the conjugates, or the negatives, of the numbers in memory: Note [Math bits] in math_bits.h.
+  static constexpr uint64_t conjugate = 1ull << 53, negative = 1ull << 55;
   // Two facts are dispatch keys at once: autograd sees every call with a tensor that requires grad.
   static constexpr uint64_t requires_grad = KeySet(Key::autograd).bits(), is_view = KeySet(Key::view).bits();
   // Made with its memory, which it fills from begin to end: loops may run over the end, to the next multiple

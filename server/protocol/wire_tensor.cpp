@@ -242,7 +242,7 @@ WireTensor make_wire_tensor(std::string name, const Tensor& tensor) {
   Tensor there = tensor;
   if (there.layout() != Layout::strided) there = there.to_dense();
   if (there.device().type != DeviceType::cpu) there = there.to(std::nullopt, std::nullopt, Device());
-  t.tensor = there.is_contiguous() ? there : there.contiguous();
+  t.tensor = there.resolve_conj().resolve_neg().contiguous();
   return t;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/math_bits.h"
 
 namespace sconce::cli {
 namespace {
@@ -29,8 +30,9 @@ Json elements(const Tensor& t, int64_t dim, int64_t offset) {
   return out;
 }
 
-Json tensor(const Tensor& t) {
-  if (!t.defined()) return nullptr;
+Json tensor(const Tensor& given) {
+  if (!given.defined()) return nullptr;
+  const Tensor t = resolved_math_bits(given);
   Json out;
   out["dtype"] = dtype_name(t.dtype());
   out["shape"] = std::vector<int64_t>(t.sizes().begin(), t.sizes().end());

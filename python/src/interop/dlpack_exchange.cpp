@@ -11,6 +11,7 @@
 #include "sconce/base/small_vector.h"
 #include "sconce/generated/copy.h"
 #include "sconce/tensor/backend.h"
+#include "sconce/tensor/math_bits.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -83,6 +84,8 @@ Device device_of(const dlpack::Device& device) {
 void check_exportable(const Tensor& t) {
   if (t.requires_grad()) refuse("Can't export tensors that require gradient, use tensor.detach()");
   if (t.layout() != Layout::strided) refuse("Can't export tensors with layout other than torch.strided");
+  if (has_conj_bit(t)) refuse("Can't export tensors with the conjugate bit set");
+  if (has_neg_bit(t)) refuse("Can't export tensors with the negative bit set");
   device_of(t);
   if (is_quantized(t.dtype())) refuse("quantised tensors cannot be exported");
 }

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
+#include "sconce/tensor/math_bits.h"
 #include "tensor_object.h"
 
 namespace sconce::python {
@@ -62,6 +63,10 @@ int get(PyObject* self, Py_buffer* view, int flags) {
                     "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
                     "first.",
                     to_string(t.device()));
+    SCONCE_CHECK(!has_conj_bit(t),
+                 "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.");
+    SCONCE_CHECK(!has_neg_bit(t),
+                 "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.");
     if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !t.is_contiguous()) {
       PyErr_SetString(PyExc_BufferError, "the elements do not lie one after the other, and strides were not asked for");
       throw PythonError();

@@ -10,6 +10,7 @@
 #include "sconce/base/error.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/sconce.hpp"
+#include "sconce/tensor/math_bits.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -136,6 +137,7 @@ struct Given {
 Owned to_torch(Tensor tensor) {
   SCONCE_CHECK_AS(type, tensor.device().type == DeviceType::cpu && tensor.layout() == Layout::strided,
                   "only dense tensors on the CPU can become PyTorch's");
+  if (has_math_bits(tensor)) tensor = resolved_math_bits(tensor);
   auto given = std::make_unique<Given>();
   for (const int64_t n : tensor.sizes()) given->dims.push_back(n);
   for (const int64_t n : tensor.strides()) given->dims.push_back(n);

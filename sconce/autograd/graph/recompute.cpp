@@ -19,6 +19,7 @@
 #include "sconce/generated/view.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/libraries/backend_library.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce::autograd {
@@ -114,8 +115,9 @@ TensorImpl* whole_of(const Tensor& t) {
   TensorImpl* base = base_of(*t.impl());
   if (!base) return t.impl();
   const Tensor whole(Ref<TensorImpl>::share(base));
-  return whole.is_contiguous() && t.is_contiguous() && t.data() == whole.data() && t.numel() == whole.numel() ? base
-                                                                                                              : nullptr;
+  const bool all = whole.is_contiguous() && t.is_contiguous() && t.data() == whole.data() &&
+                   t.numel() == whole.numel() && same_math_bits(t, whole);
+  return all ? base : nullptr;
 }
 
 // Does nobody have the memory but `owners` that are known of the tensor, and through it its base?

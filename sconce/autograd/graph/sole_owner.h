@@ -9,7 +9,7 @@ namespace sconce::autograd {
 inline bool has_sole_owner(const Tensor& t) {
   const TensorImpl& i = *t.impl();
   return i.count.unique() && i.storage->count.unique() && !i.extra && !i.autograd && !i.python && t.is_dense() &&
-         !(i.meta & (TensorImpl::is_view | TensorImpl::requires_grad));
+         !(i.meta & (TensorImpl::is_view | TensorImpl::requires_grad | KeySet(Key::math_bits).bits()));
 }
 
 }  // namespace sconce::autograd

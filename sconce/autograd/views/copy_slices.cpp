@@ -9,6 +9,7 @@
 #include "sconce/generated/copy.h"
 #include "sconce/generated/view.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/math_bits.h"
 
 namespace sconce::autograd {
 namespace {
@@ -20,7 +21,7 @@ SCONCE_VARIANT(gradient_in_place, "autograd.copy_slices.in_place",
 bool is_ours(const Tensor& grad, IntList strides) {
   const TensorImpl& g = *grad.impl();
   return !grad_enabled() && g.count.unique() && g.storage->count.unique() && !g.extra && !grad.is_view() &&
-         grad.storage_offset() == 0 && grad.is_dense() && grad.strides() == strides;
+         !has_math_bits(grad) && grad.storage_offset() == 0 && grad.is_dense() && grad.strides() == strides;
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ Tensor view_at(const Tensor& whole, IntList sizes, IntList strides, int64_t offs
 }
 
 CopySlices::Geometry CopySlices::geometry_of(const Tensor& t) {
-  return {Dims(t.sizes()), Dims(t.strides()), t.storage_offset(), t.dtype()};
+  return {Dims(t.sizes()), Dims(t.strides()), t.storage_offset(), t.dtype(), signs_of(t)};
 }
 
 CopySlices::CopySlices(const Tensor& base, const Tensor& view, Ref<Node> inner, uint32_t self)
@@ -57,7 +58,10 @@ CopySlices::CopySlices(const Tensor& base, const Tensor& view, Ref<Node> inner, 
 }
 
 Tensor CopySlices::part_of(const Tensor& grad) const {
-  return view_at(grad, view_.sizes, view_.strides, view_.offset, view_.dtype);
+  Tensor part = view_at(grad, view_.sizes, view_.strides, view_.offset, view_.dtype);
+  const SignChange change = sign_change(base_.signs, view_.signs, view_.sizes, view_.strides, view_.offset);
+  if (change.conjugate) part = _conj(part);
+  return change.negative ? _neg_view(part) : part;
 }
 
 void CopySlices::apply(const BackwardCall& call) {
@@ -65,7 +69,7 @@ void CopySlices::apply(const BackwardCall& call) {
   SCONCE_CHECK(!released_, "{}", kSecondBackward);
   Tensor whole = std::move(call.grads[0]);
   // Where the base's own gradient is not wanted, nothing is written.
-  const bool fits = whole.strides() == IntList(base_.strides) && whole.storage_offset() == 0;
+  const bool fits = whole.strides() == IntList(base_.strides) && whole.storage_offset() == 0 && !has_math_bits(whole);
   if (!gradient_in_place(call.wanted[0] ? is_ours(whole, base_.strides) : fits)) {
     const Tensor grad = std::move(whole);
     whole = empty_strided_tensor(base_.sizes, base_.strides, grad.dtype(), grad.device());
@@ -90,7 +94,9 @@ void CopySlices::apply(const BackwardCall& call) {
 
 Edge CopySlices::edge_of_view(Device device) {
   const auto without_data = [&](const Geometry& g, int64_t offset) {
-    return make_tensor_unchecked(make_storage(0, device), g.dtype, g.sizes, g.strides, offset);
+    Tensor t = make_tensor_unchecked(make_storage(0, device), g.dtype, g.sizes, g.strides, offset);
+    set_math_bits(*t.impl(), g.signs.conjugate, g.signs.negative);
+    return t;
   };
   const Tensor whole = without_data(base_, base_.offset);
   set_history(whole, Ref<Node>::share(this), 0);

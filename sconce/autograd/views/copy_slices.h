@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sconce/autograd/graph/node.h"
+#include "sconce/autograd/views/view_history.h"
 
 namespace sconce::autograd {
 
@@ -29,6 +30,7 @@ class CopySlices final : public Node {
     Dims sizes, strides;
     int64_t offset;
     DType dtype;
+    SignsOf signs;
   };
   static Geometry geometry_of(const Tensor& t);
 
@@ -39,7 +41,7 @@ class CopySlices final : public Node {
 };
 
 // A view of `whole` (with strides and offset as the base of a view has them, given here) at the place of that view:
-// through real or complex numbers if the dtypes differ. Recorded if grad mode is on.
+// through real or complex numbers if the dtypes differ. Recorded if grad mode is on. Math bits are those of `whole`.
 Tensor view_at(const Tensor& whole, IntList sizes, IntList strides, int64_t offset, DType dtype);
 
 }  // namespace sconce::autograd

@@ -12,6 +12,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/view.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/math_bits.h"
 
 namespace sconce::autograd {
 namespace {
@@ -50,17 +51,26 @@ Tensor with_new_history(const Tensor& view, const Tensor& base) {
   static const Op& strided = view_op("aten::as_strided");
   static const Op& as_real = view_op("aten::view_as_real");
   static const Op& as_complex = view_op("aten::view_as_complex");
+  static const Op& as_conjugate = view_op("aten::_conj");
+  static const Op& as_negative = view_op("aten::_neg_view");
   const NoGrad off;  // only the nodes are wanted
   const bool complex = is_complex(view.dtype());
+  Tensor made;
   if (base.dtype() == view.dtype() || !complex) {
     Tensor from = base;
-    if (base.dtype() != view.dtype()) from = through(as_real, {base}, shallow_copy(view_as_real(base)));
-    return through(strided, {from, view.sizes(), view.strides(), view.storage_offset()}, shallow_copy(view));
+    if (base.dtype() != view.dtype())
+      from = through(as_real, {base}, shallow_copy(view_as_real(without_math_bits(base))));
+    made = through(strided, {from, view.sizes(), view.strides(), view.storage_offset()}, shallow_copy(view));
+  } else {
+    // Real numbers as complex ones: pairs, then the view.
+    const Tensor pairs = shallow_copy(view_as_real(without_math_bits(view)));
+    through(strided, {base, pairs.sizes(), pairs.strides(), pairs.storage_offset()}, pairs);
+    made = through(as_complex, {pairs}, shallow_copy(view));
   }
-  // Real numbers as complex ones: pairs, then the view.
-  const Tensor pairs = shallow_copy(view_as_real(view));
-  through(strided, {base, pairs.sizes(), pairs.strides(), pairs.storage_offset()}, pairs);
-  return through(as_complex, {pairs}, shallow_copy(view));
+  const SignChange change =
+      sign_change(signs_of(base), signs_of(view), view.sizes(), view.strides(), view.storage_offset());
+  if (change.conjugate) made = through(as_conjugate, {made}, shallow_copy(view));
+  return change.negative ? through(as_negative, {made}, shallow_copy(view)) : made;
 }
 
 Ref<Node> made_history(const Tensor& view) {
@@ -99,6 +109,19 @@ Edge view_edge(const Tensor& view, TensorImpl& base) {
   if (saw_version(*view.impl())) return {made_history(view), output_number(view)};
   if (!view.requires_grad() || !is_differentiable(view.dtype()) || !needs_new_history(view, base)) return {};
   return edge_between(view, Tensor(Ref<TensorImpl>::share(&base)));
+}
+
+SignsOf signs_of(const Tensor& t) { return {t.dtype(), has_conj_bit(t), has_neg_bit(t)}; }
+
+SignChange sign_change(const SignsOf& base, const SignsOf& view, IntList sizes, IntList strides, int64_t offset) {
+  SignChange change{base.conjugate != view.conjugate, base.negative != view.negative};
+  if (is_complex(view.dtype) || !base.conjugate) return change;
+  // Of a conjugate, imaginary parts are negatives, real parts are not.
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    SCONCE_CHECK_AS(not_implemented, sizes[d] <= 1 || strides[d] % 2 == 0,
+                    "gradients through a view of both real and imaginary parts of a conjugate view");
+  }
+  return {false, change.negative != (offset % 2 != 0)};
 }
 
 Edge edge_between(const Tensor& view, const Tensor& base) {

@@ -15,6 +15,19 @@ Edge view_edge(const Tensor& view, TensorImpl& base);
 // The history of a tensor that lies at the place of `view`, as a view of `base`. Neither needs data.
 Edge edge_between(const Tensor& view, const Tensor& base);
 
+// The signs by which the elements of a view differ from those of its base at the same place (Note [Math bits]).
+struct SignChange {
+  bool conjugate, negative;
+};
+struct SignsOf {
+  DType dtype;
+  bool conjugate, negative;
+};
+// `strides` and `offset` are the view's, in its elements. Throws Error where real and imaginary parts are mixed in a view
+// of a tensor that has the conjugate bit itself.
+SignChange sign_change(const SignsOf& base, const SignsOf& view, IntList sizes, IntList strides, int64_t offset);
+SignsOf signs_of(const Tensor& t);
+
 // Throws if the view is of a kind that must not be written while gradients are recorded (see ViewOrigin). `indirect`
 // says that its base or another view was written, and not the view itself.
 void check_view_write(const Tensor& view, bool indirect);

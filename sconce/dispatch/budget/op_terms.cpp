@@ -2,6 +2,7 @@
 
 #include "sconce/dispatch/printing/tensor_text.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/tensor.h"
 
@@ -66,9 +67,11 @@ double convolution_work(const Tensor& input, const Tensor& weight, IntList paddi
   return places * elements(weight);
 }
 
-double largest_element(const Tensor& t) {
-  if (!t.defined() || t.device().type != DeviceType::cpu || t.layout() != Layout::strided || is_complex(t.dtype()))
+double largest_element(const Tensor& given) {
+  if (!given.defined() || given.device().type != DeviceType::cpu || given.layout() != Layout::strided ||
+      is_complex(given.dtype()))
     return 0;
+  const Tensor t = resolved_math_bits(given);
   double largest = 0;
   const auto* data = static_cast<const std::byte*>(t.data());
   for_each_element(t, 0, 0, [&](int64_t offset) {

@@ -49,7 +49,8 @@ void Op::no_kernel(KeySet keys) const {
   for (int k = 0; k < kKeys; ++k) {
     const Key key = static_cast<Key>(k);
     // Views and limited dtypes are looked at in every operator, or in none.
-    if (!has_kernel(key) || key == Key::view || key == Key::limited || kFormatKeys.has(key)) continue;
+    if (!has_kernel(key) || key == Key::view || key == Key::limited || key == Key::math_bits || kFormatKeys.has(key))
+      continue;
     if (kernels[k] == fallback_kernel(key)) continue;  // a device's refusal, or what watches every operator
     if (kernels[k] == SCONCE_BOXED_KERNEL(load_device)) continue;
     if (!present.empty()) present += ", ";

@@ -9,6 +9,7 @@
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/memory/write_count.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
@@ -73,6 +74,7 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
     SCONCE_CHECK(format == MemoryFormat::preserve, "unsupported memory format option {}", memory_format_name(format));
     return converted_sparse(self, self.dtype(), self.device(), true);
   }
+  if (has_math_bits(self) && format == MemoryFormat::preserve && self.is_dense()) return resolved_math_bits(self);
   Tensor out = format == MemoryFormat::preserve
                    ? empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(),
                                           self.device())

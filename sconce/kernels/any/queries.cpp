@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/view_kernels.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/tensor.h"
 
@@ -42,13 +43,13 @@ bool is_same_size(const Tensor& self, const Tensor& other) { return self.sizes()
 bool is_set_to(const Tensor& self, const Tensor& tensor) {
   const auto first_byte = [](const Tensor& t) { return t.storage_offset() * static_cast<int64_t>(t.item_size()); };
   return self.storage() == tensor.storage() && first_byte(self) == first_byte(tensor) &&
-         self.sizes() == tensor.sizes() && self.strides() == tensor.strides();
+         self.sizes() == tensor.sizes() && self.strides() == tensor.strides() && same_math_bits(self, tensor);
 }
 bool is_complex(const Tensor& self) { return sconce::is_complex(self.dtype()); }
 bool is_floating_point(const Tensor& self) { return is_floating(self.dtype()); }
 bool is_signed(const Tensor& self) { return !is_unsigned(self.dtype()) && self.dtype() != DType::bool_; }
-bool is_conj(const Tensor&) { return false; }  // conjugates and negatives are computed at once
-bool is_neg(const Tensor&) { return false; }
+bool is_conj(const Tensor& self) { return has_conj_bit(self); }
+bool is_neg(const Tensor& self) { return has_neg_bit(self); }
 bool is_inference(const Tensor& self) { return self.impl()->meta & TensorImpl::inference; }
 bool is_pinned(const Tensor&, std::optional<Device>) { return false; }
 int64_t _version(const Tensor& self) { return self.version(); }

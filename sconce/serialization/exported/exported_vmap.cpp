@@ -13,7 +13,8 @@ constexpr std::string_view kFunctions[] = {"lazy_load_decompositions", "_vmap_in
 
 // One tensor in, one of the same sizes out, element by element.
 constexpr std::string_view kCopies[] = {"aten::to",     "aten::_to_copy",   "aten::clone",
-                                        "aten::detach", "aten::contiguous", "aten::lift_fresh_copy"};
+                                        "aten::detach", "aten::contiguous", "aten::lift_fresh_copy",
+                                        "aten::conj",   "aten::_conj",      "aten::_neg_view"};
 
 // One tensor and dimensions of it; other dimensions are left alone.
 constexpr std::string_view kAlongDims[] = {

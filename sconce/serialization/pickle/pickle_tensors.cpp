@@ -6,6 +6,7 @@
 #include "sconce/base/weak.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/view.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 
@@ -66,9 +67,15 @@ SCONCE_WEAK Tensor with_math_bits(Tensor t, const Dict& bits) {
     const std::string_view bit = key.to_string_ref();
     if (bit != "conj" && bit != "neg")
       fail(ErrorKind::not_implemented, "a tensor has the bit '{}', for which there is no operator", {bit});
+#ifdef SCONCE_SMALL  // which computes at once
     SCONCE_CHECK(static_cast<size_t>(t.numel()) <= t.storage()->nbytes / t.item_size(),
                  "a tensor that is not conjugated yet has more elements than its storage");
     t = bit == "conj" ? sconce::conj_physical(t) : sconce::neg(t);
+#else
+    SCONCE_CHECK(bit == "neg" || is_complex(t.dtype()), "a tensor of dtype {} has the conjugate bit",
+                 dtype_name(t.dtype()));
+    set_math_bits(*t.impl(), bit == "conj" || has_conj_bit(t), bit == "neg" || has_neg_bit(t));
+#endif
   });
   return t;
 }

@@ -9,6 +9,7 @@
 #include "sconce/serialization/pickle/pickle_parts.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 #include "sconce/tensor/copy.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/types/class_info.h"
@@ -371,9 +372,25 @@ class Writer {
     out_.op(t.requires_grad() && !parameter ? '\x88' : '\x89');
     no_hooks();
     if (is_untyped(t)) out_.global("torch", dtype_name(t.dtype()));
+    if (has_math_bits(t)) math_bits(t);
     out_.op('t');
     out_.op('R');
     if (parameter) end_parameter();
+  }
+
+  // {"conj": True}, as the last argument.
+  void math_bits(const Tensor& t) {
+    out_.op('}');
+    out_.op('(');
+    if (has_conj_bit(t)) {
+      text("conj");
+      out_.op('\x88');
+    }
+    if (has_neg_bit(t)) {
+      text("neg");
+      out_.op('\x88');
+    }
+    out_.op('u');
   }
 
   StorageTable& storages_;

@@ -5,6 +5,7 @@
 #include "sconce/serialization/pickle/opaque_objects.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 #include "sconce/serialization/tensors/tensor_files.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/quantized_tensor.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/temporary_folder.h"
@@ -47,8 +48,12 @@ TEST(Pickled, AppliesConjugationAndSign) {
   const std::string complex = storage("ComplexFloatStorage", "K\1");
   const Value v =
       load("ctorch._utils\n_rebuild_tensor_v2\n(" + complex + "K\0K\1\x85K\1\x85\x89}}"s + str("conj") + "\x88stR");
-  EXPECT_EQ(v.to_tensor().data<float>()[0], 1);
-  EXPECT_EQ(v.to_tensor().data<float>()[1], -2);
+  EXPECT_EQ(v.to_tensor().data<float>()[1], 2);
+  EXPECT_TRUE(has_conj_bit(v.to_tensor()));
+  EXPECT_EQ(item_of(v.to_tensor()).to_complex(), std::complex<double>(1, -2));
+  EXPECT_ERROR(
+      load("ctorch._utils\n_rebuild_tensor_v2\n(" + kTwoFloats + "K\0K\1\x85K\1\x85\x89}}"s + str("conj") + "\x88stR"),
+      "a tensor of dtype float32 has the conjugate bit");
 }
 
 TEST(Pickled, ReadsQuantisedTensors) {

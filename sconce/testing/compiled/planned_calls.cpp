@@ -13,6 +13,7 @@
 #include "sconce/ops.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/testing/conformance/script_call.h"
 #include "sconce/types/class_info.h"
 
@@ -92,7 +93,8 @@ Difference compare_same_bits(const Tensor& got, const Tensor& expected) {
   if (!(got.strides() == expected.strides())) return "other strides";
   if (got.keys() != expected.keys()) return "another kind of tensor";
   if (got.layout() != Layout::strided || got.keys().has(Key::quantized)) return compare_accumulated(got, expected);
-  Tensor a = contiguous(got, MemoryFormat::contiguous), b = contiguous(expected, MemoryFormat::contiguous);
+  Tensor a = contiguous(resolved_math_bits(got), MemoryFormat::contiguous);
+  Tensor b = contiguous(resolved_math_bits(expected), MemoryFormat::contiguous);
   const auto bytes = static_cast<size_t>(a.numel()) * a.item_size();
   if (bytes == 0 || std::memcmp(a.data(), b.data(), bytes) == 0) return {};
   if (is_complex(a.dtype())) {

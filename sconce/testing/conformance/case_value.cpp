@@ -9,6 +9,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/types/class_info.h"
 
@@ -357,6 +358,7 @@ Value to_meta(const Value& value) {
     if (is_sparse_tensor(t)) return t;
     Tensor result = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), DeviceType::meta);
     if (t.is_wrapped_number()) result.set_wrapped_number();
+    take_math_bits(*result.impl(), *t.impl());
     return result;
   });
 }
@@ -364,6 +366,7 @@ Value to_meta(const Value& value) {
 Tensor to_device(const Tensor& t, Device device) {
   if (!t.defined() || t.is_wrapped_number() || t.device() == device || is_sparse_tensor(t)) return t;
   Tensor result = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device);
+  take_math_bits(*result.impl(), *t.impl());
   if (t.numel() == 0) return result;
   int64_t last = 0;
   for (int64_t d = 0; d < t.dim(); ++d) last += (t.sizes()[d] - 1) * t.strides()[d];

@@ -10,6 +10,7 @@
 //   {"slice": [start, stop, step]}      no operator takes one: refused
 #pragma once
 
+#include "sconce/tensor/math_bits.h"
 #include "sconce/testing/conformance/case_file.h"
 #include "sconce/types/value.h"
 
@@ -38,7 +39,8 @@ Value to_strided(const Value& value);
 
 // Elements in logical order, for all strides.
 template <class T>
-std::vector<T> elements(const Tensor& tensor) {
+std::vector<T> elements(const Tensor& given) {
+  const Tensor tensor = resolved_math_bits(given);
   std::vector<T> result;
   const auto n = static_cast<size_t>(tensor.numel());
   result.reserve(n);

@@ -8,6 +8,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/math_bits.h"
 #include "small_objects.h"
 #include "tensor_object.h"
 #include "values.h"
@@ -122,6 +123,7 @@ void add_twins(const Tensor& original, const std::vector<Witnesses>& sizes, std:
     for (const Witnesses& dim : sizes) of_witness.push_back(dim[w]);
     if (IntList(of_witness) == original.sizes()) continue;
     twins[w] = empty_strided_tensor(of_witness, strides_for(original, of_witness), original.dtype(), kMeta);
+    take_math_bits(*twins[w].impl(), *original.impl());
   }
 }
 
@@ -195,6 +197,7 @@ GraphRecorder::Known& GraphRecorder::add_fake(const Tensor& original, ir::Value*
       fake = fake.clone();
     }
   }
+  take_math_bits(*fake.impl(), *original.impl());
   if (original.is_wrapped_number()) fake.set_wrapped_number();
   Known& made = known_[fake.impl()];
   made.kept = fake;
@@ -547,6 +550,7 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
           if (schema.is_mutable() && other.is_tensor() && known_.contains(other.to_tensor().impl())) {
             const Tensor& t = other.to_tensor();
             twins.push_back({t, empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), kMeta), w});
+            take_math_bits(*twins.back().made.impl(), *t.impl());
             other = Value(twins.back().made);
           }
           others[w].push_back(std::move(other));

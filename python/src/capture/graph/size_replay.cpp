@@ -8,6 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tracing/tracer.h"
 #include "tensor_object.h"
 
@@ -17,7 +18,11 @@ namespace {
 const Device kMeta{DeviceType::meta};
 constexpr size_t kMostVerified = 4096;
 
-Tensor on_meta(const Tensor& t) { return empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), kMeta); }
+Tensor on_meta(const Tensor& t) {
+  Tensor made = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), kMeta);
+  take_math_bits(*made.impl(), *t.impl());
+  return made;
+}
 
 bool is_device(const Argument& a) {
   return a.type->is(TypeKind::device) || (a.type->is(TypeKind::optional) && a.type->element()->is(TypeKind::device));

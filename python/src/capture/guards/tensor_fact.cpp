@@ -49,6 +49,8 @@ std::string key_set_text(uint64_t meta) {
   if (keys.has(Key::quantized)) text += "Quantized";
   text += backend + ", BackendSelect";
   if (keys.has(Key::python)) text += ", Python, PythonTLSSnapshot";
+  if (meta & TensorImpl::conjugate) text += ", Conjugate";
+  if (meta & TensorImpl::negative) text += ", Negative";
   if (!(meta & TensorImpl::inference)) text += ", ADInplaceOrView, Autograd" + backend;
   return text + ")";
 }

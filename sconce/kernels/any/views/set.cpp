@@ -3,6 +3,7 @@
 #include "sconce/generated/creation_kernels.h"
 #include "sconce/generated/storage_kernels.h"
 #include "sconce/tensor/limited_dtypes.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/memory/write_count.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
@@ -72,6 +73,7 @@ void set_data(const Tensor& self, const Tensor& new_data) {
   constexpr uint64_t kOfDevice =
       uint64_t{0xff} << TensorImpl::kDeviceAt | uint64_t{0xff} << TensorImpl::kIndexAt | kBackendKeys.bits();
   meta = (meta & ~kOfDevice) | (new_data.impl()->meta & kOfDevice);
+  take_math_bits(*self.impl(), *new_data.impl());
   show(self, Ref<Storage>::share(new_data.storage()), new_data.sizes(), new_data.strides(), new_data.storage_offset());
   keep_version(self, version);
 }

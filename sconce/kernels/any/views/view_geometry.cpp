@@ -1,6 +1,7 @@
 #include "sconce/kernels/any/views/view_geometry.h"
 
 #include "sconce/base/error.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/view_base.h"
 
@@ -60,6 +61,7 @@ ViewGeometry matrix_transposed(const Tensor& t) {
 
 Tensor view_of(const Tensor& t, DType dtype, const ViewGeometry& g) {
   Tensor view = make_tensor(Ref<Storage>::share(t.storage()), dtype, g.sizes, g.strides, g.offset);
+  take_math_bits(*view.impl(), *t.impl());
   become_view(*view.impl(), *t.impl());
   return view;
 }

@@ -9,6 +9,7 @@
 #include "sconce/generated/view_kernels.h"
 #include "sconce/kernels/any/views/view_geometry.h"
 #include "sconce/tensor/inner_view.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -42,6 +43,11 @@ Tensor view(const Tensor& self, IntList size) {
 }
 
 Tensor view_dtype(const Tensor& self, DType dtype) {
+  SCONCE_CHECK(!has_conj_bit(self),
+               "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype.");
+  SCONCE_CHECK(
+      !has_neg_bit(self),
+      "torch.Tensor.view is not supported for tensors with negative bit set when converting to a different dtype.");
   const auto from = static_cast<int64_t>(self.item_size()), to = static_cast<int64_t>(item_size(dtype));
   ViewGeometry g = geometry_of(self);
   if (from == to) return view_of(self, dtype, g);
@@ -79,6 +85,11 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
 Tensor view_as_real(const Tensor& self) {
   SCONCE_CHECK(is_complex(self.dtype()), "view_as_real is only supported for complex tensors, got {}",
                dtype_name(self.dtype()));
+  SCONCE_CHECK(
+      !has_conj_bit(self),
+      "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can "
+      "view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will NOT alias "
+      "the original.");
   ViewGeometry g = geometry_of(self);
   for (auto& s : g.strides) s *= 2;
   g.offset *= 2;
