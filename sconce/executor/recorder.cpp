@@ -9,6 +9,7 @@
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/math_bits.h"
 #include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {
@@ -63,6 +64,21 @@ bool is_nondeterministic(const Op& op) {
   return op.has(Trait::random) || (schema.arguments.empty() && !schema.is_vararg && !makes_tensors(schema) &&
                                    !schema.returns.empty() && !ir::is_mutable(schema.returns[0].type));
 }
+
+// The operator that copies what a view operator shows with another sign; null for other operators.
+const Op* copy_of_sign_view(const Op& op) {
+  static const Op *const conj = find_op("aten::_conj", ""), *const negative = find_op("aten::_neg_view", ""),
+                         *const conj_copy = find_op("aten::_conj_physical", ""), *const neg = find_op("aten::neg", "");
+  return &op == conj ? conj_copy : &op == negative ? neg : nullptr;
+}
+
+bool is_clone(const Op& op) {
+  static const Op* const clone = find_op("aten::clone", "");
+  return &op == clone;
+}
+
+// Plain but for its math bits.
+bool is_plain_memory(const Tensor& t) { return is_plain(has_math_bits(t) ? without_math_bits(t) : t); }
 
 bool holds_already(const Value& object, size_t slot, const Value& v) {
   const Value& known = object.to_object().slot(slot);
@@ -136,6 +152,7 @@ void Recorder::learn_outside(const Value& v, bool is_input) {
         outside_tensors_.emplace(t.impl(), t);
         return;
       }
+      if (has_math_bits(t)) give_up("is given a conjugate or negative view");
       if (const auto found = known_.find(t.impl()); found != known_.end()) {
         tape_.inputs.push_back(found->second);
         return;
@@ -248,7 +265,21 @@ ValueId Recorder::add_value(const Tensor& t, BlockId block, int64_t offset) {
     if (!(tape_.device == device)) give_up("works on several devices");
   }
   known_[t.impl()] = id;
+  if (has_math_bits(t))
+    signed_.insert(t.impl());
+  else if (!signed_.empty())
+    signed_.erase(t.impl());
   return id;
+}
+
+// Is it memory that a view with math bits shows, or perhaps does?
+bool Recorder::is_shown(ValueId v) const {
+  if (shown_.empty()) return false;
+  const BlockId block = tape_.block_of(v);
+  if (shown_.count(block) != 0 || copies_.count(block) != 0) return true;
+  // Inputs may share memory with each other.
+  const auto is_outside = [&](BlockId b) { return tape_.blocks[b].kind != TapeBlock::Kind::made; };
+  return is_outside(block) && std::any_of(shown_.begin(), shown_.end(), is_outside);
 }
 
 ValueId Recorder::value_of(const Tensor& t) {
@@ -263,7 +294,7 @@ ValueId Recorder::value_of(const Tensor& t) {
 bool Recorder::take_arguments(TapeNode& node, const Value* args) {
   const Schema& schema = node.op->schema();
   const auto use = [&](const Tensor& t, size_t arg, int32_t item) {
-    if (!is_plain(t)) {
+    if (!is_plain_memory(t) || (has_math_bits(t) && signed_.count(t.impl()) == 0)) {
       give_up(node.op->qualified_name() + " has a tensor of a special kind");
       return false;
     }
@@ -277,7 +308,13 @@ bool Recorder::take_arguments(TapeNode& node, const Value* args) {
       return false;
     }
     node.uses.push_back({static_cast<uint32_t>(arg), item, value});
-    if (schema.arguments[arg].is_written()) node.writes.push_back(value);
+    if (schema.arguments[arg].is_written()) {
+      if (is_shown(value)) {
+        give_up(node.op->qualified_name() + " writes to memory of a conjugate or negative view");
+        return false;
+      }
+      node.writes.push_back(value);
+    }
     return true;
   };
   node.args.reserve(schema.arguments.size());
@@ -345,7 +382,7 @@ bool Recorder::take_results(TapeNode& node, const Value* returns, const std::vec
       node.results.push_back(kNone);
       return true;
     }
-    if (!is_plain(t)) return false;
+    if (!is_plain_memory(t)) return false;
     // The argument itself, perhaps written.
     for (size_t i = 0; i < given.size(); ++i) {
       if (given[i].is_same(t)) {
@@ -493,7 +530,16 @@ bool Recorder::record_call(TapeNode& node, KeySet keys, Value* args, Value* retu
     give_up(op.qualified_name() + " has many results");
     return false;
   }
+  if (const Op* copy = copy_of_sign_view(op)) return record_sign_view(node, *copy, keys, args, returns);
   if (!take_arguments(node, args)) return false;
+  if (is_clone(op) && has_math_bits(args[0].to_tensor()) && args[0].to_tensor().is_dense() && args[1].is_none()) {
+    // The copy on the tape is a clone already.
+    const ValueId value = node.uses[0].value;
+    run_below(op, keys, args, returns);
+    known_[returns[0].to_tensor().impl()] = value;
+    signed_.erase(returns[0].to_tensor().impl());
+    return true;
+  }
   std::vector<Tensor> given;
   given.reserve(node.uses.size());
   for (const TensorUse& use : node.uses) {
@@ -561,6 +607,34 @@ bool Recorder::record_call(TapeNode& node, KeySet keys, Value* args, Value* retu
   return true;
 }
 
+// Note [Conjugates on tapes]
+bool Recorder::record_sign_view(TapeNode& node, const Op& copy, KeySet keys, Value* args, Value* returns) {
+  const Op& view = *std::exchange(node.op, &copy);
+  if (!take_arguments(node, args)) return false;
+  std::vector<Value> expected;
+  if (!probe(tape_, node, expected)) {
+    give_up(copy.qualified_name() + " does not know Meta tensors");
+    return false;
+  }
+  const ValueId shown = node.uses[0].value;
+  run_below(view, keys, args, returns);
+  const Tensor& made = returns[0].to_tensor();
+  if (!expected[0].is_tensor() || !same_geometry(expected[0].to_tensor(), made)) {
+    give_up(view.qualified_name() + " of a tensor that is not dense");
+    return true;
+  }
+  const auto block = static_cast<BlockId>(tape_.blocks.size());
+  tape_.blocks.push_back(
+      {TapeBlock::Kind::made, static_cast<ValueId>(tape_.values.size()), static_cast<NodeId>(tape_.nodes.size()), {}});
+  node.results.push_back(add_value(made, block, 0));
+  node.result_sizes.push_back(kNone);
+  shown_.insert(tape_.block_of(shown));
+  copies_.insert(block);
+  learn_fixed(node);
+  tape_.nodes.push_back(std::move(node));
+  return true;
+}
+
 void Recorder::record(const Op& op, KeySet keys, Value* args, Value* returns) {
   if (failed_) return run_below(op, keys, args, returns);
   // The body's calls are recorded instead.
@@ -615,8 +689,9 @@ bool Recorder::take_output(const Value& v, Output& output) {
   switch (v.tag()) {
     case Tag::tensor:
       output.kind = Output::Kind::tensor;
+      if (has_math_bits(v.to_tensor())) return false;
       output.value = value_of(v.to_tensor());
-      return output.value != kNone;
+      return output.value != kNone && copies_.count(tape_.block_of(output.value)) == 0;
     case Tag::none:
     case Tag::boolean:
     case Tag::integer:

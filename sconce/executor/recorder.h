@@ -10,6 +10,11 @@
 // that are written, tasks and warnings end the recording. A run goes on as if nothing had happened when it ends.
 // Tensors are known by address. None of them is kept alive, so that a run needs no more memory than usual: every tensor
 // that is new is the result of a recorded call, which gives the address a new meaning.
+//
+// Note [Conjugates on tapes]
+// Tapes have no conjugate and negative views (Note [Math bits]). A call that makes one of a tensor without bits is
+// recorded as the copy that has the same elements, and other calls take the copy. This is right as long as nobody writes
+// to the memory that view and base share, and the view is no result of the run: otherwise the recording ends.
 #pragma once
 
 #include <optional>
@@ -55,6 +60,8 @@ class Recorder final : public runtime::Observer {
   ValueId value_of(const Tensor& t);
   bool take_arguments(TapeNode& node, const Value* args);
   bool record_call(TapeNode& node, KeySet keys, Value* args, Value* returns);
+  bool record_sign_view(TapeNode& node, const Op& copy, KeySet keys, Value* args, Value* returns);
+  bool is_shown(ValueId v) const;
   bool take_results(TapeNode& node, const Value* returns, const std::vector<Tensor>& given);
   ValueId add_value(const Tensor& t, BlockId block, int64_t offset);
   const TapeNode* same_call(const TapeNode& node) const;
@@ -81,6 +88,10 @@ class Recorder final : public runtime::Observer {
   // They are the same in every run of the plan, so that what they decide is, too.
   std::vector<bool> fixed_;
   std::unordered_set<BlockId> changed_;  // inputs and constants that were written
+  // Note [Conjugates on tapes]
+  std::unordered_set<const TensorImpl*> signed_;  // views with bits
+  std::unordered_set<BlockId> shown_;             // memory that they share
+  std::unordered_set<BlockId> copies_;            // the copies that stand for them
 };
 
 }  // namespace sconce::executor
