@@ -15,10 +15,10 @@ inline constexpr uintptr_t kOwnsPython = 1;
 
 struct TensorImpl;
 
-// Hands a tensor that owns its object, and that has no other owner left, over to this object: the object owns it again,
-// and decides whether both go now, for a weak reference may have given the object to others in the meantime. Takes over
-// the one count of the tensor. False if there is no Python any more: then the tensor goes alone. The Python package sets
-// the function; any thread calls it.
+// Hands a tensor that owns its object, and that has no other owner left, over to this object: the object owns it again.
+// The object decides whether both are freed now: a weak reference may have given the object to others in the meantime.
+// The function takes over the one count of the tensor. It returns false if there is no Python any more: then the tensor
+// is freed alone. The Python package sets the function; any thread calls it.
 using PythonRelease = bool (*)(TensorImpl* impl) noexcept;
 SCONCE_API void set_python_release(PythonRelease release) noexcept;
 
