@@ -143,7 +143,8 @@ class Mutation:
         if t.dtype is not torch.bool or t.numel() == 0:
             return t
         given = t.contiguous().clone().reshape(-1).view(torch.uint8)
-        return (given * torch.tensor([self.one_of(1, 2, 128, 255) for _ in range(given.numel())], dtype=torch.uint8)).view(torch.bool).reshape(t.shape)
+        factors = torch.tensor([self.one_of(1, 2, 128, 255) for _ in range(given.numel())], dtype=torch.uint8)
+        return (given * factors).view(torch.bool).reshape(t.shape)
 
     def __call__(self, schema, case):
         named = dict(zip([a.name for a in schema.arguments], case["args"])) | case["kwargs"]
@@ -248,8 +249,9 @@ def compare(op, named, chance):
         if not picked:
             return None
         weights = [torch.full_like(wanted[i].detach(), chance.choice((1.0, -1.0, 0.5, 2.0))) for i in picked]
-        pair = both(label, lambda: sconce.autograd.grad([ours[i] for i in picked], our_leaves, [there(w) for w in weights], allow_unused=True, create_graph=True),
-                    lambda: torch.autograd.grad([wanted[i] for i in picked], leaves, weights, allow_unused=True, create_graph=True))
+        options = {"allow_unused": True, "create_graph": True}
+        pair = both(label, lambda: sconce.autograd.grad([ours[i] for i in picked], our_leaves, [there(w) for w in weights], **options),
+                    lambda: torch.autograd.grad([wanted[i] for i in picked], leaves, weights, **options))
         if pair[1] or pair[0] is None:
             return pair[1]
         ours, wanted = pair[0]

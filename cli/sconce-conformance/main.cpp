@@ -62,6 +62,8 @@ void define_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(0.0, 100.0));
   app.add_flag("--strided", o.suite.run.strided,
                "Give every argument another memory layout; the values must be the same");
+  app.add_flag("--any-bytes", o.suite.run.any_bytes,
+               "Write true as other bytes than 1 in arguments of bools; the values must be the same");
   app.add_option(
          "--same-bits", o.suite.run.same_bits,
          "Run every case with each of these numbers of threads (1,2,3,4,8): the results must have the same bits")

@@ -137,6 +137,8 @@ class RandomNest {
       const double pair[2] = {x, number(true)};
       convert(m.bytes.data() + at, dtype, is_complex(dtype) ? static_cast<const void*>(pair) : &x,
               is_complex(dtype) ? DType::complex128 : DType::float64, 1);
+      // Every byte but 0 is true: see Note [Bytes of bools].
+      if (dtype == DType::bool_ && m.bytes[at] != 0 && pick(2)) m.bytes[at] = static_cast<char>(1 + pick(255));
     }
   }
 
@@ -282,6 +284,7 @@ inline int64_t difference(const Nest& nest, const std::vector<Memory>& a, const 
     const auto part = item_size(is_complex(dtype) ? real_dtype(dtype) : dtype);
     for (size_t at = 0; at + part <= a[k].bytes.size(); at += part) {
       const char *x = a[k].bytes.data() + at, *y = b[k].bytes.data() + at;
+      if (dtype == DType::bool_ && (*x != 0) == (*y != 0)) continue;
       if (std::memcmp(x, y, part) == 0 || (nans_are_equal && both_nan(dtype, x, y))) continue;
       return static_cast<int64_t>(at);
     }

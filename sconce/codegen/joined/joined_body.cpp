@@ -157,6 +157,7 @@ class Builder {
     body_.operands.push_back({value.dtype, value.uniform});
     inst.real = is_floating(value.dtype);
     forms_[v] = as_number(inst.real, emit(inst));
+    if (value.dtype == DType::bool_) forms_[v] = as_mask(mask(*forms_[v]));  // any byte but 0 is true
     return forms_[v];
   }
 

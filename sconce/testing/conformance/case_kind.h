@@ -25,6 +25,7 @@ struct RunOptions {
   bool meta = false;        // on Meta tensors: geometry only
   Device device;            // arguments are moved there, results back; what has no kernel there is refused by name
   bool strided = false;     // with every argument column-major and with gaps: the values must be the same
+  bool any_bytes = false;   // with other bytes than 1 for true in arguments of bools; calls without any are skipped
   bool planned = false;     // calls of programs repeated by plans: see planned_calls.h
   bool grad_only = false;   // only the gradients of cases that have some
   bool decomposed = false;  // operators by their decompositions; those that have none are skipped

@@ -379,6 +379,17 @@ Value to_device(const Value& value, Device device) {
   return map_tensors(value, [&](const Tensor& t) { return to_device(t, device); });
 }
 
+bool vary_true_bytes(const Tensor& t) {
+  if (!t.defined() || t.dtype() != DType::bool_ || is_sparse_tensor(t) || t.storage()->nbytes == 0) return false;
+  constexpr uint8_t kBytes[] = {2, 255, 1, 128, 4, 254, 16};
+  auto* bytes = static_cast<uint8_t*>(t.storage()->data);
+  size_t next = 0;
+  for (size_t i = 0; i < t.storage()->nbytes; ++i) {
+    if (bytes[i] != 0) bytes[i] = kBytes[next++ % std::size(kBytes)];
+  }
+  return true;
+}
+
 Value to_strided(const Value& value) {
   return map_tensors(value, [](const Tensor& t) {
     if (t.is_wrapped_number() || is_sparse_tensor(t)) return t;

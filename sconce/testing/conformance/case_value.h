@@ -37,6 +37,9 @@ Tensor to_device(const Tensor& tensor, Device device);
 // The same value with every tensor column-major, two elements of memory for each of its own.
 Value to_strided(const Value& value);
 
+// Gives the bools of the tensor other bytes for true than 1, in turn. Returns false if there are none.
+bool vary_true_bytes(const Tensor& tensor);
+
 // Elements in logical order, for all strides.
 template <class T>
 std::vector<T> elements(const Tensor& given) {
@@ -49,7 +52,11 @@ std::vector<T> elements(const Tensor& given) {
   std::vector<int64_t> index(sizes.size());
   const T* data = tensor.data<T>();
   for (int64_t at = 0;;) {
-    result.push_back(data[at]);
+    if constexpr (std::is_same_v<T, bool>) {
+      result.push_back(reinterpret_cast<const uint8_t*>(data)[at] != 0);
+    } else {
+      result.push_back(data[at]);
+    }
     size_t d = sizes.size();
     while (d > 0 && index[d - 1] + 1 == sizes[d - 1]) {
       at -= index[d - 1] * strides[d - 1];

@@ -224,6 +224,13 @@ CaseResult run_decomposed(const RecordedCall& call, const CaseFile& file, const 
   return CaseResult::pass();
 }
 
+// Note [Bytes of bools] in kernels/cpu/engine/sound_bools.h: the results must be the same.
+bool vary_true_bytes(const RecordedCall& call) {
+  bool varied = false;
+  for (const Value& v : flatten(call.args)) varied |= v.is_tensor() && testing::vary_true_bytes(v.to_tensor());
+  return varied;
+}
+
 // The gradients of a call of its own: arguments that require grad, and results computed from them, are not compared. Of
 // all inputs together, then of each alone: formulas for several arguments need not compute all of them.
 CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, const RunOptions& options) {
@@ -231,6 +238,7 @@ CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, c
   const Json& grad = json.at("grad");
   const auto check = [&](std::optional<size_t> only) {
     RecordedCall call = bind_call(op, json, file.tensors(), options.strided);
+    if (options.any_bytes) vary_true_bytes(call);
     if (options.device.type != DeviceType::cpu) call = on_device(call, options.device);
     seed_for(json);
     return check_gradients(call, grad, file.tensors(), expected, only, options.device);
@@ -345,6 +353,7 @@ class OperatorCases final : public CaseKind {
     try {
       const RecordedCall call = bind_call(*op, json, file.tensors(), options.strided);
       if (options.strided && depends_on_strides(*call.op)) return CaseResult::skip("depends on strides");
+      if (options.any_bytes && !vary_true_bytes(call)) return CaseResult::skip("takes no bools");
       if (const Json* raises = find_member(json, "raises")) {
         if (options.device.type != DeviceType::cpu || options.grad_only || options.decomposed)
           return CaseResult::skip("a refusal");

@@ -116,10 +116,10 @@ Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorList i
   store_scalar(element, self.dtype(), fill);
   visit_item_size(self.dtype(), [&]<class T>() {
     const T value = *reinterpret_cast<const T*>(element);
-    const bool* shown = hidden.data<bool>();
+    const uint8_t* shown = hidden.data<uint8_t>();
     T* to = out.data<T>();
     for (int64_t i = 0; i < out.numel(); ++i) {
-      if (!shown[i]) to[i] = value;
+      if (shown[i] == 0) to[i] = value;
     }
   });
   return out;
@@ -134,10 +134,10 @@ Tensor _unsafe_masked_index_put_accumulate(const Tensor& self, const Tensor& mas
   copy_tensor(added, values);
   SCONCE_CHECK(mask.dtype() == DType::bool_, "expected a bool mask, got {}", dtype_name(mask.dtype()));
   visit_item_size(added.dtype(), [&]<class T>() {
-    const bool* keep = shown.data<bool>();
+    const uint8_t* keep = shown.data<uint8_t>();
     T* to = added.data<T>();
     for (int64_t i = 0; i < added.numel(); ++i) {
-      if (!keep[i]) to[i] = T{};
+      if (keep[i] == 0) to[i] = T{};
     }
   });
   put(out, clamped(self, indices), added, true);

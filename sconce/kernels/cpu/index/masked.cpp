@@ -15,9 +15,10 @@ void check_mask(const Tensor& mask, const char* op) {
   SCONCE_CHECK(mask.dtype() == DType::bool_, "{}: expected BoolTensor for mask, got {}", op, dtype_name(mask.dtype()));
 }
 
-int64_t count_true(const bool* mask, int64_t n) {
+// Masks are read as bytes: see Note [Bytes of bools].
+int64_t count_true(const uint8_t* mask, int64_t n) {
   int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) count += mask[i];
+  for (int64_t i = 0; i < n; ++i) count += mask[i] != 0;
   return count;
 }
 
@@ -30,7 +31,7 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
                   "masked_select: the result's size depends on values, which a meta tensor does not have");
   const Tensor from = contiguous_tensor(expand(self, sizes, false)),
                shown = contiguous_tensor(expand(mask, sizes, false));
-  const bool* m = shown.data<bool>();
+  const uint8_t* m = shown.data<uint8_t>();
   const int64_t n = shown.numel();
   Tensor out = empty_tensor({count_true(m, n)}, self.dtype(), self.device());
   visit_item_size(self.dtype(), [&]<class T>() {
@@ -39,7 +40,7 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
     T* end = to + out.numel();
     for (int64_t i = 0; to != end; ++i) {
       *to = source[i];
-      to += m[i];
+      to += m[i] != 0;
     }
   });
   return out;
@@ -59,7 +60,7 @@ void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sourc
       from = empty_tensor(source.sizes(), source.dtype());
       copy_tensor(from, source);
     }
-    const bool* m = shown.data<bool>();
+    const uint8_t* m = shown.data<uint8_t>();
     const int64_t count = count_true(m, shown.numel());
     SCONCE_CHECK(count <= from.numel(),
                  "masked_scatter: expected number of elements in source ({}) to be at least the number of "
@@ -69,7 +70,7 @@ void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sourc
       const T* next = from.data<T>();
       T* target = to.data<T>();
       for (int64_t i = 0; i < shown.numel(); ++i) {
-        if (m[i]) target[i] = *next++;
+        if (m[i] != 0) target[i] = *next++;
       }
     });
     if (!to.is_same(self)) copy_tensor(self, to);

@@ -74,7 +74,8 @@ Tensor nonzero_positions(const Tensor& t) {
   SCONCE_CHECK_AS(not_implemented, !t.is_meta(),
                   "the result's size depends on values, which a meta tensor does not have");
   const Tensor dense = contiguous_tensor(t);
-  return visit_dtype(t.dtype(), [&]<class T>() {
+  // Bools are read as bytes: see Note [Bytes of bools].
+  return visit_dtype(t.dtype() == DType::bool_ ? DType::uint8 : t.dtype(), [&]<class T>() {
     const T* data = dense.data<T>();
     const int64_t n = t.numel(), rank = t.dim();
     // Parts of the elements: counted first, so that each knows where its positions go.

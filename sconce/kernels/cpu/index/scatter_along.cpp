@@ -229,6 +229,13 @@ void scatter_along(const Tensor& self, int64_t dim, const Tensor& given, const T
     });
     return;
   }
+  if (self.dtype() == DType::bool_) {  // bytes: see Note [Bytes of bools]
+    auto* to = self.data<uint8_t>();
+    const auto* from = src.data<uint8_t>();
+    if (combine == Combine::add || combine == Combine::larger)
+      return scatter_rows(rows, to, places, from, [](uint8_t a, uint8_t b) -> uint8_t { return (a | b) != 0; });
+    return scatter_rows(rows, to, places, from, [](uint8_t a, uint8_t b) -> uint8_t { return a != 0 && b != 0; });
+  }
   visit_dtype(self.dtype(), [&]<class T>() {
     T* to = self.data<T>();
     const T* from = src.data<T>();

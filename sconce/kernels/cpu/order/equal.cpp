@@ -6,6 +6,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/rearranging_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
+#include "sconce/kernels/cpu/engine/sound_bools.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce::cpu {
@@ -18,7 +19,7 @@ bool equal(const Tensor& self, const Tensor& other) {
                dtype_name(self.dtype()), dtype_name(other.dtype()));
   if (!(self.sizes() == other.sizes())) return false;
   SCONCE_CHECK_AS(not_implemented, !self.is_meta(), "a meta tensor has no values to compare");
-  const Tensor a = contiguous_tensor(self), b = contiguous_tensor(other);
+  const Tensor a = contiguous_tensor(sound_bools(self)), b = contiguous_tensor(sound_bools(other));
   if (is_limited(self.dtype()))  // integers: their bytes
     return self.numel() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * a.item_size()) == 0;
   return visit_dtype(self.dtype(), [&]<class T>() {

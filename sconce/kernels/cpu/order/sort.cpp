@@ -7,6 +7,7 @@
 #include "sconce/generated/sorting_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/for_lines.h"
+#include "sconce/kernels/cpu/engine/sound_bools.h"
 #include "sconce/kernels/cpu/order/ordering.h"
 #include "sconce/kernels/cpu/order/signed_twin.h"
 #include "sconce/tensor/strides.h"
@@ -33,7 +34,7 @@ std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool>, 
     return {values, indices};
   }
   const cpu::LineOperand outs[] = {{values, self.dtype()}, {indices, DType::int64}};
-  cpu::for_lines({self, self.dtype()}, dim, outs, 2048, [&](const void* in, void* const* out) {
+  cpu::for_lines({sound_bools(self), self.dtype()}, dim, outs, 2048, [&](const void* in, void* const* out) {
     cpu::sort_line(in, self.dtype(), n, descending, out[0], static_cast<int64_t*>(out[1]));
   });
   return {values, indices};

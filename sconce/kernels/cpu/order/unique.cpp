@@ -14,6 +14,7 @@
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
+#include "sconce/kernels/cpu/engine/sound_bools.h"
 #include "sconce/kernels/cpu/order/ordering.h"
 #include "sconce/kernels/cpu/order/signed_twin.h"
 #include "sconce/kernels/cpu/order/sort_keys.h"
@@ -119,7 +120,7 @@ Results unique_elements(const Tensor& self, bool return_inverse, bool return_cou
   check_input(self, "unique");
   if (is_limited(self.dtype()))
     return through_twin(self, [&](const Tensor& t) { return unique_elements(t, return_inverse, return_counts); });
-  const Tensor x = contiguous_tensor(self);
+  const Tensor x = contiguous_tensor(sound_bools(self));
   const int64_t n = x.numel();
   Tensor values = empty_tensor({0}, self.dtype()), inverse, counts = empty_indices({0});
   if (return_inverse) inverse = empty_indices(self.sizes());
@@ -229,7 +230,7 @@ Results unique_runs(const Tensor& self, bool return_inverse, bool return_counts)
   check_input(self, "unique");
   if (is_limited(self.dtype()))
     return through_twin(self, [&](const Tensor& t) { return unique_runs(t, return_inverse, return_counts); });
-  const Tensor x = contiguous_tensor(self);
+  const Tensor x = contiguous_tensor(sound_bools(self));
   const int64_t n = x.numel();
   Tensor values = empty_tensor({0}, self.dtype()), inverse = empty_indices({0}), counts = empty_indices({0});
   if (return_inverse) inverse = empty_indices(self.sizes());

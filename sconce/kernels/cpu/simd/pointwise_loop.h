@@ -12,6 +12,17 @@ namespace sconce::SCONCE_ISA_NAMESPACE {
 // Runs the following block once for each vector of a group, without a loop in the machine code.
 #define SCONCE_EACH_VECTOR _Pragma("GCC unroll 4") for (int k = 0; k < vectors_per_group; ++k)
 
+// Loads elements of an operand. Vectors of bytes are bools: every byte but 0 is true, and loops compute on 0 and 1.
+template <class V>
+SCONCE_VEC V load_operand(const void* p) {
+  const V v = load<V>(p);
+  if constexpr (sizeof(typename Lane<V>::T) == 1) {
+    return minimum(v, splat<V>(1));
+  } else {
+    return v;
+  }
+}
+
 // An operand: step is per group, as the engine gives it, 0 for a scalar.
 struct Stream {
   const char* at;
@@ -21,7 +32,7 @@ struct Stream {
       : at(p), step(group_step / vectors_per_group) {}
   template <class V>
   __attribute__((always_inline)) V next() {
-    const V v = load<V>(at);
+    const V v = load_operand<V>(at);
     at += step;
     return v;
   }

@@ -158,14 +158,15 @@ SCONCE_VEC typename Op::V pass(const char* in, int64_t n, const typename Op::V* 
   for (; left >= logical; left -= logical, in += vectors * sizeof(V)) {
 #pragma GCC unroll 16
     for (int j = 0; j < vectors; ++j) {
-      acc[j] = Op::template combine<k>(acc[j], Op::template map<k>(load<V>(in + j * sizeof(V)), found, count, p));
+      acc[j] =
+          Op::template combine<k>(acc[j], Op::template map<k>(load_operand<V>(in + j * sizeof(V)), found, count, p));
     }
   }
   if (left > 0) {
     alignas(64) char tail[vectors * sizeof(V)] = {};
     __builtin_memcpy(tail, in, left * sizeof(typename Lane<V>::T));
     for (int j = 0; j < vectors && j * width < left; ++j) {
-      const V x = Op::template map<k>(load<V>(tail + j * sizeof(V)), found, count, p);
+      const V x = Op::template map<k>(load_operand<V>(tail + j * sizeof(V)), found, count, p);
       acc[j] = keep<V>(below<V>(j * width, left), Op::template combine<k>(acc[j], x), acc[j]);
     }
   }
@@ -224,7 +225,8 @@ SCONCE_VEC void column_strip(const char* const* rows, int64_t count, int64_t at,
     const char* from = rows[row] + at;
 #pragma GCC unroll 4
     for (int j = 0; j < vectors; ++j)
-      acc[j] = Op::template combine<k>(acc[j], Op::template map<k>(load<V>(from + j * sizeof(V)), found[j], n, p));
+      acc[j] =
+          Op::template combine<k>(acc[j], Op::template map<k>(load_operand<V>(from + j * sizeof(V)), found[j], n, p));
   }
 #pragma GCC unroll 4
   for (int j = 0; j < vectors; ++j) store(scratch + k * bytes + at + j * sizeof(V), acc[j]);
@@ -253,9 +255,9 @@ SCONCE_VEC void column_pass(const char* const* rows, int64_t count, int64_t byte
       if (together == 8) {
 #pragma GCC unroll 8
         for (int r = 0; r < 8; ++r)
-          acc = Op::template combine<k>(acc, Op::template map<k>(load<V>(from[r] + at), found, n, p));
+          acc = Op::template combine<k>(acc, Op::template map<k>(load_operand<V>(from[r] + at), found, n, p));
       } else {
-        acc = Op::template combine<k>(acc, Op::template map<k>(load<V>(from[0] + at), found, n, p));
+        acc = Op::template combine<k>(acc, Op::template map<k>(load_operand<V>(from[0] + at), found, n, p));
       }
       store(out + at, acc);
     }

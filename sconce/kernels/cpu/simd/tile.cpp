@@ -90,7 +90,7 @@ SCONCE_VEC D cast(S x) {
   if constexpr (same<D, S>) {
     return x;
   } else if constexpr (same<S, Bool>) {
-    return cast<D>(x.byte);
+    return cast<D>(static_cast<uint8_t>(x.byte != 0));
   } else if constexpr (same<S, BFloat16>) {
     return cast<D>(from_bfloat16(x));
   } else if constexpr (same<D, Bool>) {
