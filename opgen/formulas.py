@@ -227,7 +227,7 @@ class Formulas:
 
     def _translated(self, key, text, arguments):
         """The formula's C++; where it may be written over grad, that comes first."""
-        body = text if "\n" in text.strip() or text.strip().startswith("return ") else f"return {text.strip()}"
+        body = text if "\n" in text.strip() or text.strip().startswith(("return ", "raise ")) else f"return {text.strip()}"
         try:
             lines = script.translate_body(body, arguments, self.schemas, [])
         except script.ScriptError as e:

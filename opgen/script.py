@@ -144,7 +144,8 @@ class Translator:
             call = s.exc
             if not (isinstance(call, ast.Call) and len(call.args) == 1):
                 raise ScriptError(s.lineno, "raise needs an exception with one message")
-            return self._emit(f"fail({self._message(call.args[0])});")
+            unsupported = isinstance(call.func, ast.Name) and call.func.id == "NotImplementedError"
+            return self._emit(f"fail{'_as(ErrorKind::not_implemented, ' if unsupported else '('}{self._message(call.args[0])});")
         if isinstance(s, ast.Expr):
             if isinstance(s.value, ast.Constant) and isinstance(s.value.value, str):
                 return None  # a comment

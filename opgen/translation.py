@@ -42,5 +42,6 @@ def checks(entry, schemas):
     for condition, message in entry.get("check", {}).items():
         test = expression(entry, "check", condition, schemas)
         text = translated(entry, "check", lambda: script.translate_message(message, entry.schema.arguments, schemas))
-        out.append(f"  SCONCE_CHECK({test}, {text});")
+        kind = "_AS(not_implemented, " if "not implemented for '" in message else "("
+        out.append(f"  SCONCE_CHECK{kind}{test}, {text});")
     return out

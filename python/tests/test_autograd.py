@@ -545,5 +545,48 @@ class Functional(unittest.TestCase):
             f.vjp(lambda a: a, x, torch.ones(3))
 
 
+class SpecialValues(unittest.TestCase):
+    """Gradients where a function has a kink, a tie, a pole or NaN."""
+
+    def gradients(self, function, *data, dtype=torch.float64):
+        inputs = [torch.tensor(d, dtype=dtype, requires_grad=True) for d in data]
+        return [[round(v, 6) for v in g.flatten().tolist()] for g in torch.autograd.grad(function(*inputs).sum(), inputs)]
+
+    def test_nan_shares_the_gradient_of_the_largest(self):
+        nan = float("nan")
+        for function in (torch.max, torch.min, torch.median):
+            self.assertEqual(self.gradients(function, [nan] * 4), [[0.25] * 4])
+            self.assertEqual(self.gradients(function, [1.0, nan, 2.0, nan]), [[0.0, 0.5, 0.0, 0.5]])
+        self.assertEqual(self.gradients(torch.max, [2.0, 1.0, 2.0]), [[0.5, 0.0, 0.5]])
+
+    def test_pairs(self):
+        nan = float("nan")
+        self.assertEqual(self.gradients(torch.maximum, [1.0, nan, 2.0, 3.0], [nan, 1.0, 2.0, 1.0]), [[1, 1, 0.5, 1], [1, 1, 0.5, 0]])
+        self.assertEqual(self.gradients(torch.minimum, [1.0, nan, 2.0, 3.0], [nan, 1.0, 2.0, 1.0]), [[1, 1, 0.5, 0], [1, 1, 0.5, 1]])
+        self.assertEqual(self.gradients(torch.atan2, [0.0, 3.0], [0.0, 4.0]), [[0, 0.16], [0, -0.12]])
+        self.assertEqual(self.gradients(torch.xlogy, [0.0, 0.0, 0.0, 2.0], [0.0, -1.0, 1.0, 1.0])[0], [0, 0, 0, 0])
+        self.assertAlmostEqual(self.gradients(torch.xlogy, [0.0], [4.0])[0][0], 1.386294)
+        self.assertAlmostEqual(self.gradients(torch.special.xlog1py, [0.0], [3.0])[0][0], 1.386294)
+
+    def test_gradients_that_do_not_exist_are_errors(self):
+        x, y = torch.tensor([2.0], requires_grad=True), torch.tensor([3.0])
+        for function in (torch.igamma, torch.igammac, torch.special.zeta):
+            with self.assertRaisesRegex(NotImplementedError, "the derivative for '.*' is not implemented"):
+                function(x, y).backward()
+
+    def test_products_over_several_zeros_are_differentiated_once(self):
+        x, src = torch.zeros(3, requires_grad=True), torch.zeros(3, requires_grad=True)
+        index = torch.tensor([0, 0, 1])
+        for function, name in ((torch.scatter_reduce, "scatter_reduce"), (torch.index_reduce, "index_reduce")):
+            first = torch.autograd.grad(function(x, 0, index, src, "prod").sum(), src, create_graph=True)[0]
+            self.assertEqual(first.tolist(), [0, 0, 0])
+            with self.assertRaisesRegex(RuntimeError, f"{name}.*: Double backward is unsupported"):
+                first.sum().backward()
+        one = torch.tensor([0.0, 2.0], requires_grad=True)
+        first = torch.autograd.grad(torch.scatter_reduce(torch.ones(1), 0, torch.tensor([0, 0]), one, "prod").sum(), one, create_graph=True)[0]
+        self.assertEqual(first.tolist(), [2, 0])
+        self.assertEqual(torch.autograd.grad(first[0], one)[0].tolist(), [0, 1])
+
+
 if __name__ == "__main__":
     unittest.main()

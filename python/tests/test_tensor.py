@@ -83,6 +83,20 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual((t >> 1).tolist(), [3, 2])
         self.assertEqual((~t).tolist(), [-7, -6])
 
+    def test_operators_that_bools_do_not_have(self):
+        t, x = torch.tensor([True]), torch.tensor([1.0])
+        for function in (lambda: t - 1, lambda: 1 - t, lambda: t - t, lambda: x - t, lambda: t - x, lambda: x.sub_(t), lambda: torch.rsub(t, 1)):
+            with self.assertRaisesRegex(RuntimeError, "Subtraction, the `-` operator"):
+                function()
+        for function in (lambda: abs(t), lambda: t // t, lambda: torch.remainder(t, t), lambda: torch.fmod(t, t), lambda: torch.pow(t, t),
+                         lambda: t << t, lambda: torch.clamp(t, t, t), lambda: torch.median(t), lambda: torch.kthvalue(t, 1)):
+            with self.assertRaisesRegex(NotImplementedError, "not implemented for 'Bool'"):
+                function()
+        with self.assertRaisesRegex(RuntimeError, "does not support bool input"):
+            torch.argmax(t)
+        with self.assertRaisesRegex(RuntimeError, "complex Scalar"):
+            t.index_fill(0, torch.tensor([0]), torch.tensor(1j))
+
     def test_in_place_keeps_the_object(self):
         t = before = torch.ones(2)
         t += 1

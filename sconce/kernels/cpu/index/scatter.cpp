@@ -261,6 +261,8 @@ void index_copy_(const Tensor& self, int64_t dim, const Tensor& index, const Ten
 void index_fill__int_Scalar(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   const int64_t d = wrap_dim(dim, self.dim());
   check_index_vector(self, d, index, {}, "index_fill_");
+  SCONCE_CHECK(!value.is_complex() || is_complex(self.dtype()),
+               "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   check_fits(value, self.dtype());
   check_no_internal_overlap(self);
   if (!self.is_meta()) {
@@ -295,6 +297,8 @@ void index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const T
   const int64_t d = wrap_dim(dim, self.dim());
   SCONCE_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
                "reduce argument must be either prod, mean, amax or amin, got {}", reduce);
+  SCONCE_CHECK_AS(not_implemented, !is_complex(self.dtype()) && self.dtype() != DType::bool_,
+                  "\"index_func_\" not implemented for '{}'", dtype_legacy_name(self.dtype()));
   check_index_vector(self, d, index, source, "index_reduce");
   check_no_internal_overlap(self);
   if (!self.is_meta()) {
