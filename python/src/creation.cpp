@@ -4,6 +4,7 @@
 
 #include "programs/tracing.h"
 #include "sconce/base/error.h"
+#include "sconce/kernels/any/fill.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/promotion.h"
@@ -100,13 +101,13 @@ DType dtype_for(PyObject* data) {
 
 // A tensor among numbers is one number, which Python's int() or float() would make of it.
 Scalar number_of(PyObject* item, DType into) {
-  if (!is_tensor(item)) return number_in(item).to_scalar();
+  if (!is_tensor(item)) return as_float(number_in(item).to_scalar(), into);
   const Tensor& t = tensor_of(item);
   const bool whole = category(t.dtype()) <= Category::integral;
   SCONCE_CHECK_AS(type, category(into) != Category::integral || (whole && t.numel() == 1),
                   "only integer tensors of a single element can be converted to an index");
   SCONCE_CHECK_AS(value, t.numel() == 1, "only one element tensors can be converted to Python scalars");
-  return item_of(t);
+  return as_float(item_of(t), into);
 }
 
 void write(PyObject* data, const Tensor& into) {

@@ -31,6 +31,23 @@ class Making(unittest.TestCase):
         self.assertIs(torch.tensor([1, wide]).dtype, torch.float64)
         self.assertIs(torch.tensor([small.bfloat16(), 1.5]).dtype, torch.float32)
 
+    def test_numbers_that_a_dtype_does_not_hold(self):
+        inf = float("inf")
+        for dtype in (torch.float16, torch.bfloat16, torch.float32):
+            self.assertEqual(torch.tensor([1e40, -1e40], dtype=dtype).tolist(), [inf, -inf])
+            x, mask = torch.ones(2, dtype=dtype), torch.tensor([True, False])
+            for function in (lambda: x.masked_fill(mask, -1e40), lambda: x.masked_fill_(mask, -1e40), lambda: x.fill_(1e40)):
+                with self.assertRaisesRegex(RuntimeError, "without overflow"):
+                    function()
+            self.assertEqual(x.masked_fill(mask, -inf).tolist(), [-inf, 1])
+        for number in (300, -2.5, inf, float("nan")):
+            with self.assertRaisesRegex(RuntimeError, "without overflow"):
+                torch.ones(2, dtype=torch.uint8).masked_fill(torch.tensor([True, False]), number)
+        self.assertEqual(torch.full((1,), -1e9, dtype=torch.float16).tolist(), [-inf])
+        self.assertEqual(torch.ones(1).half().new_full((1,), 1e9).tolist(), [inf])
+        with self.assertRaises(RuntimeError):
+            torch.full((1,), 1e40)
+
     def test_nested(self):
         t = torch.tensor([[1, 2, 3], [4, 5, 6]])
         self.assertEqual(t.shape, (2, 3))

@@ -4,6 +4,7 @@
 #include "sconce/base/variants/variants.h"
 #include "sconce/base/weak.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/contiguous.h"
 #include "sconce/kernels/float8_number.h"
 #include "sconce/kernels/pointwise_probe.h"
@@ -97,6 +98,7 @@ DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Sca
   DType common;
   if (rule.dtype == DTypeRule::self) {
     common = in[0]->dtype();
+    for (int i = 0; i < loops.params; ++i) check_fits(params[i], common);  // no number widens the result
   } else {
     ResultType type;
     for (int i = 0; i < loops.inputs; ++i) {

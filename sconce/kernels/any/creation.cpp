@@ -25,6 +25,11 @@ Tensor filled(Tensor out, const Scalar& value) {
   fill_tensor(out, value);
   return out;
 }
+// The functions that make tensors convert a number to floats of 16 bits, where filling a tensor refuses it.
+Tensor filled_with(Tensor out, const Scalar& value) {
+  const DType dtype = out.dtype();
+  return filled(std::move(out), is_reduced_float(dtype) ? as_float(value, dtype) : value);
+}
 
 void fill_out(IntList size, const Scalar& value, const Tensor& out) {
   if (!(out.sizes() == size)) resize_tensor(out, size);
@@ -103,13 +108,13 @@ Tensor ones(IntList size, OptDType dtype, OptLayout layout, OptDevice device, Op
 }
 Tensor full(IntList size, const Scalar& fill_value, OptDType dtype, OptLayout layout, OptDevice device,
             OptBool pin_memory) {
-  return filled(empty_of(size, dtype_for(fill_value, dtype), layout, device, pin_memory), fill_value);
+  return filled_with(empty_of(size, dtype_for(fill_value, dtype), layout, device, pin_memory), fill_value);
 }
 Tensor _efficientzerotensor(IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
   return zeros(size, dtype, layout, device, pin_memory);
 }
 Tensor scalar_tensor(const Scalar& s, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return filled(empty_of({}, dtype.value_or(default_dtype()), layout, device, pin_memory), s);
+  return filled_with(empty_of({}, dtype.value_or(default_dtype()), layout, device, pin_memory), s);
 }
 
 void zeros_out(IntList size, const Tensor& out) { fill_out(size, 0, out); }
@@ -148,7 +153,7 @@ Tensor new_ones(const Tensor& self, IntList size, OptDType dtype, OptLayout layo
 }
 Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, OptDType dtype, OptLayout layout,
                 OptDevice device, OptBool pin_memory) {
-  return filled(empty_beside(self, size, dtype, layout, device, pin_memory), fill_value);
+  return filled_with(empty_beside(self, size, dtype, layout, device, pin_memory), fill_value);
 }
 
 Tensor empty_strided(IntList size, IntList stride, OptDType dtype, OptLayout layout, OptDevice device,

@@ -62,6 +62,8 @@ bool fits(const Scalar& value, DType dtype) {
       return fits_float(value, 57344, true);
     case DType::float16:
       return fits_float(value, 65504, true);
+    case DType::bfloat16:
+      return fits_float(value, 0x1.fep127, true);
     case DType::float32:
       return fits_float(value, std::numeric_limits<float>::max(), true);
     default:
@@ -77,6 +79,13 @@ void check_fits(const Scalar& value, DType dtype) {
                value.to_string());
   SCONCE_CHECK(fits(value, dtype), "value cannot be converted to type {} without overflow: {}", dtype_name(dtype),
                value.to_string());
+}
+
+Scalar as_float(const Scalar& value, DType dtype) {
+  if (!is_floating(dtype) || is_float8(dtype) || value.is_complex() || fits(value, dtype)) return value;
+  alignas(8) unsigned char element[8];
+  store_scalar(element, dtype, value);
+  return load_scalar(element, dtype);
 }
 
 void fill_tensor(const Tensor& self, const Scalar& value) {
