@@ -29,10 +29,12 @@ def bounds(call, family, name, expected, dtype, largest):
     half = dtype in ("float16", "bfloat16")
     sum_eps = EPS["float32"] if half else eps
     bound = size * (tolerance.roundings * eps * order)
-    sure = tolerance.sums * sum_eps * math.sqrt(call.terms) + (tolerance.steps * eps if half else 0)
+    alike = tolerance.in_turn and any(g.layout == "expanded" for g in call.inputs)
+    growth = call.terms if alike else math.sqrt(call.terms)
+    sure = tolerance.sums * sum_eps * growth + (tolerance.steps * eps if half else 0)
     if scale < sure * largest:  # zero in exact arithmetic: roundings of larger numbers are left
         scale = largest
-    slack = tolerance.sums * sum_eps * math.sqrt(call.terms) * scale * order + TINY[dtype] * 8
+    slack = tolerance.sums * sum_eps * growth * scale * order + TINY[dtype] * 8
     if half:
         slack += tolerance.steps * order * eps * scale
     return bound + slack, scale

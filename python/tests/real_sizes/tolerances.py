@@ -17,8 +17,11 @@ A wrong element, a missing one, or one read from other memory is far beyond both
 
 
 class Tolerance:
-    def __init__(self, roundings, sums, moves, steps, reason):
-        """steps: the number of 16-bit results that are rounded in a row within the call (0: the result alone)."""
+    def __init__(self, roundings, sums, moves, steps, reason, in_turn=False):
+        """steps: the number of 16-bit results that are rounded in a row within the call (0: the result alone). in_turn:
+        sums add one number after the other, so that equal ones (expanded arguments) are rounded alike: `terms` instead
+        of its root."""
+        self.in_turn = in_turn
         self.roundings = roundings
         self.sums = sums
         self.moves = moves
@@ -37,8 +40,8 @@ TABLE = {
                         "its square"),
     "recurrent": Tolerance(16, 16, 32, 8, "errors go on from step to step; 16-bit states are rounded at each"),
     "reduction": Tolerance(8, 4, 16, 1, "sums in pairs or lanes; powers and logarithms at the end"),
-    "scan": Tolerance(8, 4, 16, 2, "one running sum: PyTorch keeps it in float32 or in double"),
-    "index": Tolerance(2, 2, 8, 1, "copies are exact; colliding places are sums"),
+    "scan": Tolerance(8, 4, 16, 2, "one running sum: PyTorch keeps it in float32 or in double", True),
+    "index": Tolerance(2, 2, 8, 1, "copies are exact; colliding places are sums", True),
     "order": Tolerance(2, 2, 8, 1, "copies are exact"),
     "loss": Tolerance(16, 8, 32, 2, "exponentials and logarithms of each element, then a mean"),
     "fft": Tolerance(4, 8, 16, 0, "log2(n) stages, whose twiddles are rounded; Bluestein's products have three transforms"),

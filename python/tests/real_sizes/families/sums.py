@@ -39,13 +39,13 @@ def reduction(d):
         correction = d.pick((1, 1, 0, 2))
         if n <= correction + 1:
             correction = 0
-        if kind in ("std",) and n == 1:
+        if kind == "std" and n < 16:  # a deviation of almost nothing has no gradient to speak of
             kind = "var"
         floor = EPS[dtype] * float(np.max(np.abs(x.values))) ** 2  # of equal numbers
         if kind == "var_mean":
             return Call(f"var_mean[{dim} {correction}]", [x], lambda T, x: T.var_mean(x, dim=dim, correction=correction), n, floor=floor)
         return Call(f"{kind}[{dim} {correction} {keep}]", [x],
-                    lambda T, x: getattr(T, kind)(x, dim=dim, correction=correction, keepdim=keep), n, once=kind == "std" and n < 16, floor=floor)
+                    lambda T, x: getattr(T, kind)(x, dim=dim, correction=correction, keepdim=keep), n, floor=floor)
     if kind in ("amax", "amin"):
         dims = () if dim is None else dim
         return Call(f"{kind}[{dims} {keep}]", [x], lambda T, x: getattr(T, kind)(x, dim=dims, keepdim=keep), n)
