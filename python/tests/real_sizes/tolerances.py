@@ -16,6 +16,9 @@ A wrong element, a missing one, or one read from other memory is far beyond both
 """
 
 
+import numpy as np
+
+
 class Tolerance:
     def __init__(self, roundings, sums, moves, steps, reason, in_turn=False):
         """steps: the number of 16-bit results that are rounded in a row within the call (0: the result alone). in_turn:
@@ -27,6 +30,12 @@ class Tolerance:
         self.moves = moves
         self.steps = steps
         self.reason = reason
+
+
+def embedding(index):
+    """Gradients of 16-bit weights are added in 16 bits, as in PyTorch: a rounding for each time that a row is named."""
+    row = TABLE["index"]
+    return Tolerance(row.roundings, row.sums, row.moves, int(np.bincount(index.reshape(-1)).max(initial=1)), "see above", True)
 
 
 TABLE = {

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from real_sizes.calls import COMPLEX, FLOATS, Call, Given
+from real_sizes import tolerances
+from real_sizes.calls import COMPLEX, Call, Given
 from real_sizes.families import budget, family
 
 
@@ -159,7 +160,8 @@ def embedding(d):
         index = Given(some(d, rows, shape), d.pick(("int64", "int64", "int32")))
         padding = d.below(rows) if d.chance(3) else None
         return Call(f"embedding[{padding}]", [index, d.tensor((rows, width), dtype)],
-                    lambda T, i, w: T.nn.functional.embedding(i, w, padding_idx=padding), index.values.size)
+                    lambda T, i, w: T.nn.functional.embedding(i, w, padding_idx=padding), index.values.size,
+                    tolerance=tolerances.embedding(index.values))
     mode = d.pick(("sum", "mean", "max"))
     count = min(d.size(4096), max(1, (1 << 18) // width))
     if d.chance(2):
@@ -180,7 +182,8 @@ def embedding(d):
     def run(T, i, w, *rest):
         return T.nn.functional.embedding_bag(i, w, rest[0] if offsets else None, mode=mode,
                                              per_sample_weights=rest[-1] if weighted else None)
-    return Call(f"embedding_bag[{mode}]", inputs, run, max(index.values.size, width), once=True)
+    return Call(f"embedding_bag[{mode}]", inputs, run, max(index.values.size, width), once=True,
+                tolerance=tolerances.embedding(index.values))
 
 
 # Orders.

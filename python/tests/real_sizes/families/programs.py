@@ -53,7 +53,7 @@ def residual(d):
             y = T.nn.functional.group_norm(y, 1, g, b)
         y = conv(activation(T, act, y), w2, None, padding=k // 2)
         return y + x
-    return Call(f"residual[{nd} {k} {act} {norm}]", [x, w1, b1, g, b, w2], run, n * h ** nd * k ** nd)
+    return Call(f"residual[{nd} {k} {act} {norm}]", [x, w1, b1, g, b, w2], run, n * h ** nd * k ** nd, floor=0.0 if norm == "none" else 1.0)
 
 
 @family("program", 2)

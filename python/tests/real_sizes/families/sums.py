@@ -55,7 +55,7 @@ def reduction(d):
         return Call(f"prod[{dim} {keep}]", [x], lambda T, x: T.prod(x, dim=dim, keepdim=keep), n, once=True)
     if kind == "vector_norm":
         p = d.pick((2, 2, 1, math.inf, 3))
-        return Call(f"vector_norm[{p} {dim} {keep}]", [x], lambda T, x: T.linalg.vector_norm(x, p, dim, keep), n, once=p == 3)
+        return Call(f"vector_norm[{p} {dim} {keep}]", [x], lambda T, x: T.linalg.vector_norm(x, p, dim, keep), n, once=p == 3 or n < 4)
     if kind == "logsumexp":
         dims = tuple(range(len(shape))) if dim is None else dim
         return Call(f"logsumexp[{dims} {keep}]", [x], lambda T, x: T.logsumexp(x, dims, keep), n)
