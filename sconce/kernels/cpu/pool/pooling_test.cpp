@@ -107,6 +107,16 @@ TEST(Pooling, means_of_planes_have_one_order) {
   }
 }
 
+// Sums of many numbers of 16 bits are not rounded on the way: the mean of a whole volume is a mean.
+TEST(Pooling, means_of_volumes_are_exact_in_16_bits) {
+  for (const DType dtype : {DType::bfloat16, DType::float16}) {
+    const Tensor x = full({1, 2, 16, 20, 24}, 0.75, dtype);
+    expect_same(adaptive_avg_pool3d(x, {1, 1, 1}), full({1, 2, 1, 1, 1}, 0.75, dtype), "mean of a volume");
+    expect_same(adaptive_avg_pool3d(contiguous(x, MemoryFormat::channels_last_3d), {1, 1, 1}),
+                full({1, 2, 1, 1, 1}, 0.75, dtype), "mean of a volume, channels last");
+  }
+}
+
 // Against PyTorch 2.13.
 TEST(Resizing, lanczos_looks_three_pixels_around) {
   Tensor x = empty_tensor({1, 1, 5, 7}, DType::float32);
