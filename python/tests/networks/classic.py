@@ -65,9 +65,10 @@ class Basic(nn.Module):
         super().__init__()
         self.body = nn.Sequential(conv_norm(inputs, width, 3, stride), conv_norm(width, width, 3, act=None))
         self.carry = conv_norm(inputs, width, 1, stride, act=None) if stride > 1 or inputs != width else nn.Identity()
+        self.act = nn.ReLU(inplace=True)
 
     def forward(self, x):
-        return F.relu(self.body(x) + self.carry(x), inplace=True)
+        return self.act(self.body(x) + self.carry(x))
 
 
 class Bottleneck(nn.Module):
@@ -77,11 +78,12 @@ class Bottleneck(nn.Module):
                                   conv_norm(width, 4 * width, 1, act=None))
         self.carry = (conv_norm(inputs, 4 * width, 1, stride, act=None) if stride > 1 or inputs != 4 * width
                       else nn.Identity())
+        self.act = nn.ReLU()
 
     def forward(self, x):
         y = self.body(x)
         y += self.carry(x)
-        return F.relu(y)
+        return self.act(y)
 
 
 def residual(block, factor, counts):
@@ -93,12 +95,12 @@ def residual(block, factor, counts):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
 
 
-@network("SGD", images=2, lr=0.005, momentum=0.9, weight_decay=1e-4)
+@network("SGD", images=2, calm=True, lr=0.005, momentum=0.9, weight_decay=1e-4)
 def resnet18(draws):
     return Classified(residual(Basic, 1, [2, 2, 2, 2])), images(draws, 2, 224)
 
 
-@network("SGD", images=2, lr=0.005, momentum=0.9, weight_decay=1e-4)
+@network("SGD", images=2, calm=True, lr=0.005, momentum=0.9, weight_decay=1e-4)
 def resnet50(draws):
     return Classified(residual(Bottleneck, 4, [3, 4, 6, 3]), smoothing=0.1), images(draws, 1, 224)
 
@@ -110,10 +112,11 @@ class Dense(nn.Module):
         super().__init__()
         self.norm1, self.conv1 = nn.BatchNorm2d(inputs), nn.Conv2d(inputs, 4 * growth, 1, bias=False)
         self.norm2, self.conv2 = nn.BatchNorm2d(4 * growth), nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False)
+        self.act = nn.ReLU()
 
     def forward(self, parts):
-        x = self.conv1(F.relu(self.norm1(torch.cat(parts, 1))))
-        return self.conv2(F.relu(self.norm2(x)))
+        x = self.conv1(self.act(self.norm1(torch.cat(parts, 1))))
+        return self.conv2(self.act(self.norm2(x)))
 
 
 class DenseBlock(nn.Module):
@@ -128,7 +131,7 @@ class DenseBlock(nn.Module):
         return torch.cat(parts, 1)
 
 
-@network("SGD", images=2, lr=0.005, momentum=0.9)
+@network("SGD", images=2, calm=True, lr=0.005, momentum=0.9)
 def densenet121(draws):
     layers, channels = [conv_norm(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1)], 64
     for i, count in enumerate((6, 12, 24, 16)):
@@ -165,7 +168,7 @@ class NeighbourNorm(nn.Module):
         return F.local_response_norm(wide(x), 5).to(x.dtype)
 
 
-@network("SGD", images=2, lr=0.005, momentum=0.9)
+@network("SGD", images=2, calm=True, lr=0.005, momentum=0.9)
 def googlenet(draws):
     net = nn.Sequential(
         conv_norm(3, 64, 7, 2), nn.MaxPool2d(3, 2, ceil_mode=True), NeighbourNorm(), conv_norm(64, 64, 1),
@@ -185,7 +188,7 @@ def narrow(inputs, outputs, kernel, padding=0, stride=1):
                          nn.BatchNorm2d(outputs, eps=1e-3), nn.ReLU(inplace=True))
 
 
-@network("RMSprop", images=2, lr=1e-4, momentum=0.9, eps=1e-3)
+@network("RMSprop", images=2, calm=True, lr=1e-4, momentum=0.9, eps=1e-3)
 def inception(draws):
     first = Branches(narrow(192, 64, 1), nn.Sequential(narrow(192, 48, 1), narrow(48, 64, 5, 2)),
                      nn.Sequential(narrow(192, 64, 1), narrow(64, 96, 3, 1), narrow(96, 96, 3, 1)),

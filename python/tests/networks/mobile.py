@@ -22,7 +22,7 @@ class Inverted(nn.Module):
         return x + self.body(x) if self.carried else self.body(x)
 
 
-@network("RMSprop", images=2, lr=2e-4, alpha=0.9, momentum=0.9, eps=1e-3)
+@network("RMSprop", images=2, calm=True, lr=2e-4, alpha=0.9, momentum=0.9, eps=1e-3)
 def mobilenet_v2(draws):
     layers, channels = [conv_norm(3, 32, 3, 2, act=nn.ReLU6)], 32
     for factor, width, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
@@ -70,12 +70,13 @@ class Grouped(nn.Module):
         self.body = nn.Sequential(conv_norm(inputs, width, 1), conv_norm(width, width, 3, stride, groups=width // group),
                                   Squeeze(width, max(inputs // 4, 8)), conv_norm(width, width, 1, act=None))
         self.carry = (conv_norm(inputs, width, 1, stride, act=None) if stride > 1 or inputs != width else nn.Identity())
+        self.act = nn.ReLU()
 
     def forward(self, x):
-        return F.relu(self.body(x) + self.carry(x))
+        return self.act(self.body(x) + self.carry(x))
 
 
-@network("SGD", images=2, lr=0.005, momentum=0.9)
+@network("SGD", images=2, calm=True, lr=0.005, momentum=0.9)
 def regnet_y(draws):
     layers, channels = [conv_norm(3, 32, 3, 2)], 32
     for width, count in ((48, 1), (104, 3), (208, 6), (440, 6)):

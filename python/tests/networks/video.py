@@ -20,9 +20,10 @@ class Block3(nn.Module):
             self.first = conv3(inputs, width, 3, stride, 1)
         self.second = conv3(width, width, 3, 1, 1)
         self.carry = conv3(inputs, width, 1, stride, 0) if stride > 1 or inputs != width else nn.Identity()
+        self.act = nn.ReLU(inplace=True)
 
     def forward(self, x):
-        return F.relu(self.second(F.relu(self.first(x), inplace=True)) + self.carry(x), inplace=True)
+        return self.act(self.second(self.act(self.first(x))) + self.carry(x))
 
 
 def video_net(split):
