@@ -1,7 +1,6 @@
 """Modes of recording, as context managers and decorators."""
 
 import functools
-import inspect
 import warnings
 
 from .. import _sconce
@@ -14,12 +13,12 @@ class _Mode:
     """
 
     def __call__(self, function):
-        if inspect.isclass(function):
+        if isinstance(function, type):
             warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
                           "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method "
                           "and nothing else.", FutureWarning, stacklevel=2)
             return functools.partial(_called_inside, self._again, function)
-        if inspect.isgeneratorfunction(function):
+        if _makes_generators(function):
             return _generator_inside(self._again, function)
 
         @functools.wraps(function)
@@ -31,6 +30,15 @@ class _Mode:
 
     def _again(self):
         return type(self)()
+
+
+def _makes_generators(function):
+    """As inspect.isgeneratorfunction, which would be imported with the package."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & 0x20)  # inspect.CO_GENERATOR
 
 
 def _called_inside(mode, function, *args, **kwargs):
