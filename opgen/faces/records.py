@@ -162,11 +162,11 @@ def _thunk(op):
 
 
 def _derivatives(entry):
-    """As derivative.h reads them: a formula of several lines stands indented below its argument."""
+    """As derivative.h reads them: a formula of several lines, or that raises, is indented below its argument."""
     grad = entry.get("grad")
     if not isinstance(grad, dict):
         return None
-    lines = [f"{k}: {v}" if "\n" not in v.strip() else f"{k}:\n  " + v.strip().replace("\n", "\n  ")
+    lines = [f"{k}: {v}" if "\n" not in v.strip() and not v.strip().startswith("raise ") else f"{k}:\n  " + v.strip().replace("\n", "\n  ")
              for k, v in grad.items()]
     return "\n".join(lines) or None
 

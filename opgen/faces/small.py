@@ -175,7 +175,7 @@ def _operators(families, selection, orders):
     names = ["dispatch/admission.h", "dispatch/box.h", "dispatch/budget/op_terms.h", "dispatch/budget/pay.h", "dispatch/formats.h", "dispatch/op_instructions.h", "dispatch/op_names.h",
              "dispatch/registry.h", "dispatch/same.h", "dispatch/custom/custom_class.h", "kernels/quantized/packed_params.h",
              "kernels/cpu/engine/iterate.h", "lite/debug_places.h", "lite/packed_classes.h", "tensor/limited_dtypes.h",
-             "types/tensor_printer.h"]
+             "tensor/math_bits.h", "types/tensor_printer.h"]
     names += [f"generated/{f.name}_kernels.h" for f, ops in of if any(leaf.is_boxed(o.entry) for o in ops)]
     out += [f'#include "sconce/{n}"' for n in names] + ["", "namespace sconce {", ""]
     for family, ops in of:
