@@ -22,7 +22,7 @@ def bits(value):
         return repr(value)
     if value.layout is not sconce.strided or value.is_meta:
         return describe(value)
-    return value.detach().contiguous().reshape(-1).view(sconce.uint8).tolist() if value.numel() else []
+    return value.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(sconce.uint8).tolist() if value.numel() else []
 
 
 def run(file, case, how):
