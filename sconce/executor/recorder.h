@@ -13,8 +13,8 @@
 //
 // Note [Conjugates on tapes]
 // Tapes have no conjugate and negative views (Note [Math bits]). A call that makes one of a tensor without bits is
-// recorded as the copy that has the same elements, and other calls take the copy. This is right as long as nobody writes
-// to the memory that view and base share, and the view is no result of the run: otherwise the recording ends.
+// recorded as the copy that has the same elements, and other calls take the copy. The recording ends if the run writes
+// to the memory that view and base share, or returns the view: then a copy would be wrong.
 #pragma once
 
 #include <optional>

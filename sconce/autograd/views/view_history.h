@@ -23,8 +23,8 @@ struct SignsOf {
   DType dtype;
   bool conjugate, negative;
 };
-// `strides` and `offset` are the view's, in its elements. Throws Error where real and imaginary parts are mixed in a view
-// of a tensor that has the conjugate bit itself.
+// `strides` and `offset` are the view's, in its elements. Throws Error where a view of a tensor with the conjugate bit
+// mixes real and imaginary parts.
 SignChange sign_change(const SignsOf& base, const SignsOf& view, IntList sizes, IntList strides, int64_t offset);
 SignsOf signs_of(const Tensor& t);
 

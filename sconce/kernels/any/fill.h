@@ -12,8 +12,8 @@ void fill_tensor(const Tensor& self, const Scalar& value);
 // Throws Error when `value` cannot be represented: an imaginary part that would be lost, an integer out of range.
 void check_fits(const Scalar& value, DType dtype);
 
-// A real number as a conversion to a float dtype of 16 or 32 bits gives it: infinite beyond the largest one. Others stay
-// as they are.
+// Rounds a real number as a conversion to a float dtype of 16 or 32 bits does: infinite beyond the largest one. Returns
+// other numbers unchanged.
 SCONCE_API Scalar as_float(const Scalar& value, DType dtype);
 
 }  // namespace sconce

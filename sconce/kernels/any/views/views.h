@@ -22,8 +22,8 @@ Tensor expand(const Tensor& self, IntList size, bool implicit);
 Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
 Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step);
 
-// A new tensor with the elements of a conjugate or negative view, computed by conj_physical and neg. Modes of the thread
-// do not see these calls (Note [Math bits]).
+// Computes the elements of a conjugate or negative view into a new tensor, by conj_physical and neg. Modes of the
+// thread do not see these calls (Note [Math bits]).
 Tensor with_math_bits_applied(const Tensor& t);
 
 }  // namespace sconce::any_device

@@ -1,4 +1,5 @@
-// Operators on bools of other bytes than 0 and 1: Note [Bytes of bools]. conformance.any_bytes runs every recorded call.
+// Operators on bools of other bytes than 0 and 1: Note [Bytes of bools]. The test conformance.any_bytes runs every
+// recorded call.
 #include <gtest/gtest.h>
 
 #include <cstring>
