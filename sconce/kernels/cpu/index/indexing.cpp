@@ -103,9 +103,26 @@ Tensor _unsafe_index_put(const Tensor& self, TensorList indices, const Tensor& v
   return index_put(self, indices, values, accumulate);
 }
 
+// Of a tensor without elements every index is hidden. PyTorch gives indexed dims one element, dims behind the indices none.
+static Tensor index_of_nothing(const Tensor& self, TensorList indices, const Scalar& fill) {
+  Dims sizes(static_cast<size_t>(self.dim()), 0);
+  SCONCE_CHECK_AS(index, indices.size() <= sizes.size(), "too many indices for tensor of dimension {} (got {})",
+                  self.dim(), indices.size());
+  std::vector<Tensor> first;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    sizes[i] = indices[i].defined() ? 1 : self.sizes()[i];
+    first.push_back(indices[i].defined() ? empty_tensor(indices[i].sizes(), DType::int64, self.device()) : Tensor());
+    if (indices[i].defined()) fill_tensor(first.back(), 0);
+  }
+  check_fits(fill, self.dtype());
+  const Tensor one = empty_tensor(sizes, self.dtype(), self.device());
+  fill_tensor(one, fill);
+  return index_Tensor(one, first);
+}
+
 Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorList indices, const Scalar& fill) {
-  const Tensor found = self.numel() == 0 && !self.is_meta() ? empty_tensor(mask.sizes(), self.dtype(), self.device())
-                                                            : index_Tensor(self, clamped(self, indices));
+  if (self.numel() == 0 && !self.is_meta()) return index_of_nothing(self, indices, fill);
+  const Tensor found = index_Tensor(self, clamped(self, indices));
   Tensor out = empty_tensor(broadcast_sizes(found.sizes(), mask.sizes()), self.dtype(), self.device());
   copy_tensor(out, found);
   if (self.is_meta()) return out;

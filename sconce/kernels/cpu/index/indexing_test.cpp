@@ -72,6 +72,15 @@ TEST(Index, DuplicatesAddUp) {
   EXPECT_EQ(values_of(sums), (Sizes{4, 0, 2, 4, 0, 2}));
 }
 
+TEST(Index, OfNothingIsTheFill) {
+  const Tensor two = zeros({2}, DType::int64), shown = ones({2}, DType::bool_);
+  for (int i = 0; i < 2; ++i) full({2}, 3.);  // whose memory the result may get
+  EXPECT_TRUE(equal(_unsafe_masked_index(zeros({0}), shown, {two}, 7), full({2}, 7.)));
+  EXPECT_TRUE(equal(_unsafe_masked_index(zeros({0, 5}), shown, {two, two}, 7), full({2}, 7.)));
+  EXPECT_TRUE(equal(_unsafe_masked_index(zeros({3, 0}), shown, {Tensor(), two}, 7), full({3, 2}, 7.)));
+  EXPECT_EQ(_unsafe_masked_index(zeros({0, 3, 5}), shown, {two}, 7).sizes(), IntList({2, 0, 0}));
+}
+
 TEST(Scatter, ReducesWithAndWithoutSelf) {
   const Tensor x = ints({10, 10, 10}), i = ints({0, 0, 1}), src = ints({1, 2, 30});
   EXPECT_EQ(values_of(scatter_reduce(x, 0, i, src, "sum")), (Sizes{13, 40, 10}));
