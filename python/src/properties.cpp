@@ -116,6 +116,7 @@ PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (is_given(given[1])) options.retain_graph = is_true(given[1]);
     options.create_graph = is_given(given[2]) && is_true(given[2]);
     const std::vector<Tensor> grads = tensors_in(given[0]), inputs = tensors_in(given[3]);
+    SCONCE_CHECK(!is_given(given[3]) || !inputs.empty(), "`inputs` argument to `backward()` cannot be empty.");
     const Tensor t = tensor_of(self);
     run_interruptible([&] { autograd::backward({t}, grads, options, inputs); });
     Py_RETURN_NONE;

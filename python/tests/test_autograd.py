@@ -14,6 +14,15 @@ def leaf(*values):
     return torch.tensor(list(values) or [1.0, 2.0, 3.0], requires_grad=True)
 
 
+class Inputs(unittest.TestCase):
+    def test_no_inputs_are_not_all(self):
+        x = leaf()
+        for call in (lambda: x.sum().backward(inputs=[]), lambda: torch.autograd.backward(x.sum(), inputs=())):
+            with self.assertRaisesRegex(RuntimeError, "cannot be empty"):
+                call()
+        self.assertIsNone(x.grad)
+
+
 class TensorHooks(unittest.TestCase):
     def test_hook_sees_and_replaces_gradient(self):
         x = leaf()
