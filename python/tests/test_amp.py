@@ -1,5 +1,6 @@
 """Mixed precision: which dtype operators run in, gradients, the cache, GradScaler."""
 
+import copy
 import unittest
 import warnings
 
@@ -26,6 +27,22 @@ class Autocast(unittest.TestCase):
                     self.assertEqual(torch.mm(a, a).dtype, torch.float32)
             self.assertEqual(torch.mm(a, a).dtype, torch.float32)
         self.assertFalse(torch.is_autocast_enabled("cpu"))
+
+    def test_recurrent_layers(self):
+        for layer in (nn.LSTM(2, 3, 2), nn.RNN(2, 3, bidirectional=True), nn.RNN(2, 3, nonlinearity="relu")):
+            lower = copy.deepcopy(layer).bfloat16()
+            expected = lower(torch.ones(4, 1, 2, dtype=torch.bfloat16))[0]
+            for x in (torch.ones(4, 1, 2), torch.ones(4, 1, 2, dtype=torch.bfloat16)):
+                with autocast("cpu", dtype=torch.bfloat16):
+                    found = layer(x)[0]
+                self.assertEqual(found.dtype, torch.bfloat16)
+                self.assertTrue(torch.equal(found, expected))
+            found.float().sum().backward()
+            self.assertEqual(layer.weight_hh_l0.grad.dtype, torch.float32)
+        packed = nn.utils.rnn.pack_sequence([torch.ones(3, 2), torch.ones(1, 2)])
+        with autocast("cpu", dtype=torch.bfloat16):
+            self.assertEqual(nn.LSTM(2, 3)(packed)[0].data.dtype, torch.bfloat16)
+            self.assertEqual(nn.GRU(2, 3)(torch.ones(4, 1, 2))[0].dtype, torch.float32)
 
     def test_gradients(self):
         m = nn.Linear(2, 2)
