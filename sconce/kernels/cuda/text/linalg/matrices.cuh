@@ -202,14 +202,19 @@ HOT void pair_of(i64 i, i64 step, i64 players, i64& p, i64& q) {
   q = (step + ring - i) % ring;
   if (p > q) { const i64 t = p; p = q; q = t; }
 }
+// |x|, also where its square has no bits left: elements that converge become as small as that.
+HOT R size_of(E x) {
+  const R re = word::abs(real_of(x)), im = word::abs(imag_of(x)), large = re > im ? re : im, ratio = (re > im ? im : re) / large;
+  return large == 0 ? R(0) : large * word::sqrt(1 + ratio * ratio);
+}
 // The rotation that makes the element `off` between two diagonal ones 0: columns become c p - s f q and s p + c f q.
 struct Turn { R c, s; E f; };
 HOT Turn turn_of(R at_p, R at_q, E off) {
-  const R size = word::sqrt(square_of(off));
+  const R size = size_of(off);
   if (size == 0) return {R(1), R(0), made_of<E>(1, 0)};
   const R tau = (at_q - at_p) / (2 * size), t = (tau >= 0 ? R(1) : R(-1)) / (word::abs(tau) + word::sqrt(1 + tau * tau));
   const R c = 1 / word::sqrt(1 + t * t);
-  return {c, t * c, scaled(turned(off), 1 / size)};
+  return {c, t * c, made_of<E>(real_of(off) / size, -imag_of(off) / size)};
 }
 HOT void rotate(E& x, E& y, const Turn& t) {
   const E turned_y = times(t.f, y), p = minus(scaled(x, t.c), scaled(turned_y, t.s)), q = plus(scaled(x, t.s), scaled(turned_y, t.c));
@@ -259,8 +264,9 @@ MATRIX(eigen) {
         if (q >= a.n) continue;
         E left = turned(x[c * a.n + p]), right = turned(x[c * a.n + q]);
         rotate(left, right, turns[i]);
-        x[c * a.n + p] = turned(left);
-        x[c * a.n + q] = turned(right);
+        // Both elements between p and q are 0 but for roundings, which would keep the sum above its bound.
+        x[c * a.n + p] = c == q ? made_of<E>(0, 0) : turned(left);
+        x[c * a.n + q] = c == p ? made_of<E>(0, 0) : turned(right);
       }
       __syncthreads();
     }
