@@ -26,7 +26,8 @@ struct Geometry {
 
   bool is_direct() const {
     for (int d = 0; d < 3; ++d) {
-      if (shape.kernel[d] != 1 || shape.stride[d] != 1 || shape.pad[d] != 0) return false;
+      if (shape.kernel[d] != 1 || shape.stride[d] != 1 || shape.pad[d] != 0 || shape.size[d] != shape.out_size[d])
+        return false;  // sizes differ by output_padding
     }
     return true;
   }
@@ -116,8 +117,20 @@ Tensor weight_gradient(const Geometry& g, const Tensor& image, const Tensor& pla
   return sconce::view(total, weight.sizes());
 }
 
-// In memory without gaps, channels first or last, as cuDNN takes it.
-Tensor laid_out(const Tensor& t) { return t.is_dense() ? t : sconce::contiguous(t); }
+// True if channels are innermost and nothing lies between elements.
+bool has_channels_last(const Tensor& t) {
+  int64_t expected = 1;
+  const auto dims = static_cast<int>(t.dim());
+  for (int i = 0; i < dims; ++i) {
+    const int d = i == 0 ? 1 : i == dims - 1 ? 0 : dims - i;  // channels, then the picture from its last dimension
+    if (t.size(d) != 1 && t.stride(d) != expected) return false;
+    expected *= t.size(d);
+  }
+  return true;
+}
+// cuDNN takes channels first or last, and computes wrong numbers from any other order of dimensions.
+bool is_laid_out(const Tensor& t) { return t.is_contiguous() || has_channels_last(t); }
+Tensor laid_out(const Tensor& t) { return is_laid_out(t) ? t : sconce::contiguous(t); }
 
 bool by_cudnn(ConvolutionProduct product, const Tensor& x, const Tensor& w, const Tensor& y, IntList stride,
               IntList padding, IntList dilation) {
@@ -143,7 +156,7 @@ void add_bias(const Tensor& out, const Tensor& bias) {
 
 void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                  IntList dilation, bool transposed, IntList, int64_t groups, const Tensor& out) {
-  if (may_convolve(input.dtype()) && out.numel() != 0 && out.is_dense()) {
+  if (may_convolve(input.dtype()) && out.numel() != 0 && is_laid_out(out)) {
     const bool pads = !transposed && pays_to_pad(input, out, groups);
     const Tensor x = pads ? with_whole_pack(input) : laid_out(input),
                  w = pads ? with_whole_pack(weight) : laid_out(weight);
