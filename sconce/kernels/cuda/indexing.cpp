@@ -335,7 +335,7 @@ void take(const Tensor& self, const Tensor& index, const Tensor& out) {
   const Tensor all = sconce::reshape(self, {-1});
   const Tensor places = as_places(index);
   const Dims none(places.sizes().size(), 0);
-  const IndexOperand operand{&places, places.strides().data(), all.numel(), 1};
+  const IndexOperand operand{&places, places.strides().data(), all.numel(), all.stride(0)};
   launch_indexed({.name = "take",
                   .mode = IndexMode::read,
                   .sizes = places.sizes(),
