@@ -91,6 +91,9 @@ bool has_chunks(const Tensor& t) {
   return fits;
 }
 
+// A copy begins at a multiple of 16 bytes, where a contiguous tensor may not.
+Tensor with_chunks(const Tensor& t) { return has_chunks(t) ? t : sconce::clone(t, MemoryFormat::contiguous); }
+
 void put_strides(i64 (&to)[3], const Tensor& t) {
   for (int d = 0; d < 3; ++d) to[d] = t.strides()[d];
 }
@@ -139,7 +142,6 @@ bool attend_by_library(const Tensor& query, const Tensor& key, const Tensor& val
 
 void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal, const Tensor& mask,
                 double scale, const Tensor& out, const Tensor& level) {
-  const auto with_chunks = [](const Tensor& t) { return has_chunks(t) ? t : sconce::contiguous(t); };
   const Tensor q = with_chunks(query), k = with_chunks(key), v = with_chunks(value);
   if (has_chunks(out) && attend_by_library(q, k, v, is_causal, mask, scale, out, level)) return;
   const Tensor o = has_chunks(out) ? out : empty_tensor(out.sizes(), out.dtype(), out.device());
@@ -184,7 +186,6 @@ constexpr int64_t kLargestBackwardRow = 128;  // registers hold no more
 std::tuple<Tensor, Tensor, Tensor> backward_kernels(const Tensor& grad_out, const Tensor& query, const Tensor& key,
                                                     const Tensor& value, const Tensor& out, const Tensor& logsumexp,
                                                     bool is_causal, const Tensor& mask, double scale) {
-  const auto with_chunks = [](const Tensor& t) { return has_chunks(t) ? t : sconce::contiguous(t); };
   const Tensor q = with_chunks(query), k = with_chunks(key), v = with_chunks(value), g = with_chunks(grad_out);
   const Tensor share =
       dense(sconce::sum(sconce::mul(sconce::to(g, DType::float32), sconce::to(out, DType::float32)), IntList({-1})));

@@ -61,8 +61,9 @@ void add_product(const Tensor& self, const Tensor& a, const Tensor& b, const Sca
   if (out.numel() == 0) return;
   const Number factor = number_of(beta, out.dtype());
   const bool reads_self = factor.real != 0 || factor.imag != 0;
+  // cuBLAS refuses a bias that does not begin at a multiple of 16 bytes.
   const bool is_row = self.dim() == 1 && self.size(0) == out.size(-1) && self.stride(0) == 1 && beta.equals(1) &&
-                      category(out.dtype()) == Category::floating;
+                      category(out.dtype()) == Category::floating && reinterpret_cast<uintptr_t>(self.data()) % 16 == 0;
   if (reads_self && is_row) return compute(a, b, out, alpha, Scalar(0), self.data(), name);
   if (reads_self) copy_tensor(out, self);
   compute(a, b, out, alpha, reads_self ? beta : Scalar(0), nullptr, name);
