@@ -17,6 +17,8 @@ std::vector<int64_t> lengths(const Tensor& t, const char* name) {
   return integers_of(t);
 }
 
+Tensor on_host(const Tensor& t) { return t.device().type == DeviceType::cpu ? t : to(t, Device(), t.dtype()); }
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> _ctc_loss_Tensor(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
@@ -53,8 +55,8 @@ Tensor ctc_loss_IntList(const Tensor& log_probs, const Tensor& targets, IntList 
 
 Tensor ctc_loss_Tensor(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, int64_t blank, int64_t reduction, bool zero_infinity) {
-  return ctc_loss_IntList(log_probs, targets, IntList(lengths(input_lengths, "input_lengths")),
-                          IntList(lengths(target_lengths, "target_lengths")), blank, reduction, zero_infinity);
+  return ctc_loss_IntList(log_probs, targets, IntList(lengths(on_host(input_lengths), "input_lengths")),
+                          IntList(lengths(on_host(target_lengths), "target_lengths")), blank, reduction, zero_infinity);
 }
 
 }  // namespace sconce::any_device
