@@ -598,6 +598,29 @@ class Kernels(unittest.TestCase):
 
         self.same(run, logs, targets)
 
+    def test_lengths_on_the_device(self):
+        logs, targets = torch.log_softmax(torch.randn(9, 3, 5), 2), torch.tensor([[1, 2, 2], [3, 1, 4], [4, 4, 1]])
+        self.same(torch.nn.functional.ctc_loss, logs, targets, torch.tensor([9, 8, 6]), torch.tensor([3, 2, 3]))
+
+    def test_layouts_at_real_sizes(self):
+        """What random calls at real sizes found on a GPU (sconce-real-sizes --device cuda)."""
+        x, line = torch.randn(2, 8, 9, 7).to(BF16), torch.arange(12.0)
+        permuted = torch.randn(3, 3, 16, 8).to(BF16).permute(2, 3, 0, 1)  # no gaps, channels neither first nor last
+        self.same(lambda a, w: torch.nn.functional.conv2d(a, w, padding=1), x, permuted)
+        self.same(lambda a, w: torch.nn.functional.conv_transpose2d(a, w, output_padding=(0, 1), dilation=2),
+                  torch.randn(2, 8, 4, 4), torch.randn(8, 5, 1, 1))
+        for whole in (line[::2], line[:1].expand(6), line.view(3, 4).t()):
+            self.bits(torch.take, whole, torch.tensor([[0, 5], [-1, 2]]))
+        bias = torch.randn(9).to(BF16)[1:]  # begins between multiples of 16 bytes
+        self.same(torch.nn.functional.linear, torch.randn(6, 16).to(BF16), torch.randn(8, 16).to(BF16), bias)
+        rows = torch.randn(1 + 2 * 5 * 24).to(BF16)[1:].view(1, 2, 5, 24)
+        self.same(torch.nn.functional.scaled_dot_product_attention, rows, rows, rows)
+
+    def test_eigenvalues_of_larger_matrices(self):
+        for n in (8, 17, 40):
+            a = torch.randn(n, n, dtype=F64)
+            self.same(torch.linalg.eigvalsh, a + a.t())
+
     def test_streams_and_events(self):
         side = torch.cuda.Stream()
         x = torch.ones(1000, device="cuda")
