@@ -103,7 +103,7 @@ Tensor _unsafe_index_put(const Tensor& self, TensorList indices, const Tensor& v
   return index_put(self, indices, values, accumulate);
 }
 
-// Of a tensor without elements every index is hidden. PyTorch gives indexed dims one element, dims behind the indices none.
+// Every index of a tensor without elements is hidden. PyTorch gives indexed dims one element, and later dims none.
 static Tensor index_of_nothing(const Tensor& self, TensorList indices, const Scalar& fill) {
   Dims sizes(static_cast<size_t>(self.dim()), 0);
   SCONCE_CHECK_AS(index, indices.size() <= sizes.size(), "too many indices for tensor of dimension {} (got {})",
