@@ -192,11 +192,10 @@ void add_small_objects(PyObject* module) {
   for (const DType t : kQuantizedDTypes) add_dtype(t, dtype_name(t).data());
   add_dtype(kComplex32, "complex32");  // promotion gives it; no tensor has it
   // PyTorch's second names.
-  constexpr std::pair<const char*, DType> kAliases[] = {{"float", DType::float32},    {"double", DType::float64},
-                                                        {"half", DType::float16},     {"short", DType::int16},
-                                                        {"int", DType::int32},        {"long", DType::int64},
-                                                        {"cfloat", DType::complex64}, {"cdouble", DType::complex128},
-                                                        {"chalf", kComplex32}};
+  constexpr std::pair<const char*, DType> kAliases[] = {
+      {"float", DType::float32},    {"double", DType::float64},     {"half", DType::float16},
+      {"short", DType::int16},      {"int", DType::int32},          {"long", DType::int64},
+      {"cfloat", DType::complex64}, {"cdouble", DType::complex128}, {"chalf", kComplex32}};
   for (const auto& [name, t] : kAliases) check(PyModule_AddObjectRef(module, name, dtype_object(t)));
   constexpr const char* kLayouts[] = {"strided",    "sparse_coo", "sparse_csr", "_mkldnn",
                                       "sparse_csc", "sparse_bsr", "sparse_bsc"};

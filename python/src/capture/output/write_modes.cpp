@@ -23,8 +23,7 @@ void write_modes(const Modes& before, const Modes& now, Writer& w) {
   for (int i = before.overrides_off; i < now.overrides_off; ++i) call("_change_torch_function_disabled", {on.get()});
   for (int i = now.overrides_off; i < before.overrides_off; ++i) call("_change_torch_function_disabled", {off.get()});
   if (now.default_dtype != before.default_dtype) call("set_default_dtype", {dtype_object(now.default_dtype)});
-  if (now.saves_inference != before.saves_inference)
-    call("_set_saves_inference_tensors", {truth(now.saves_inference)});
+  if (now.saves_inference != before.saves_inference) call("_set_saves_inference_tensors", {truth(now.saves_inference)});
   if (now.clears != before.clears) call("clear_autocast_cache", {});
   if (!now.same_autocast(before))
     call("_set_autocast", {truth(now.autocast), dtype_object(now.autocast_dtype), truth(now.autocast_cache)});
