@@ -607,6 +607,8 @@ class Kernels(unittest.TestCase):
         x, line = torch.randn(2, 8, 9, 7).to(BF16), torch.arange(12.0)
         permuted = torch.randn(3, 3, 16, 8).to(BF16).permute(2, 3, 0, 1)  # no gaps, channels neither first nor last
         self.same(lambda a, w: torch.nn.functional.conv2d(a, w, padding=1), x, permuted)
+        single = torch.randn(48, 16, 1, 2, 1).half().as_strided((48, 16, 1, 2, 1), (32, 2, 1, 1, 3))  # as if channels were elsewhere
+        self.same(lambda a, w: torch.nn.functional.conv3d(a, w, None, 4, 2, 4), torch.randn(2, 16, 4, 5, 5).half(), single)
         self.same(lambda a, w: torch.nn.functional.conv_transpose2d(a, w, output_padding=(0, 1), dilation=2),
                   torch.randn(2, 8, 4, 4), torch.randn(8, 5, 1, 1))
         for whole in (line[::2], line[:1].expand(6), line.view(3, 4).t()):

@@ -117,12 +117,16 @@ Tensor weight_gradient(const Geometry& g, const Tensor& image, const Tensor& pla
   return sconce::view(total, weight.sizes());
 }
 
-// True if channels are innermost and nothing lies between elements.
+// The dimension that is number i from the innermost one on, of memory with channels first or last.
+int dimension_at(int i, int dims, bool channels_last) {
+  if (!channels_last) return dims - 1 - i;
+  return i == 0 ? 1 : i == dims - 1 ? 0 : dims - i;  // channels, then the picture from its last dimension
+}
 bool has_channels_last(const Tensor& t) {
   int64_t expected = 1;
   const auto dims = static_cast<int>(t.dim());
   for (int i = 0; i < dims; ++i) {
-    const int d = i == 0 ? 1 : i == dims - 1 ? 0 : dims - i;  // channels, then the picture from its last dimension
+    const int d = dimension_at(i, dims, true);
     if (t.size(d) != 1 && t.stride(d) != expected) return false;
     expected *= t.size(d);
   }
@@ -130,7 +134,20 @@ bool has_channels_last(const Tensor& t) {
 }
 // cuDNN takes channels first or last, and computes wrong numbers from any other order of dimensions.
 bool is_laid_out(const Tensor& t) { return t.is_contiguous() || has_channels_last(t); }
-Tensor laid_out(const Tensor& t) { return is_laid_out(t) ? t : sconce::contiguous(t); }
+// It also reads the order from strides of dimensions of size 1, which mean nothing: a view gets those of its layout.
+Tensor laid_out(const Tensor& t) {
+  if (!is_laid_out(t)) return sconce::contiguous(t);
+  const auto dims = static_cast<int>(t.dim());
+  const bool channels_last = !t.is_contiguous();
+  Dims strides(static_cast<size_t>(dims), 1);
+  int64_t expected = 1;
+  for (int i = 0; i < dims; ++i) {
+    const auto d = static_cast<size_t>(dimension_at(i, dims, channels_last));
+    strides[d] = expected;
+    expected *= t.sizes()[d];
+  }
+  return t.strides() == IntList(strides) ? t : make_view(t, t.sizes(), strides, t.storage_offset());
+}
 
 bool by_cudnn(ConvolutionProduct product, const Tensor& x, const Tensor& w, const Tensor& y, IntList stride,
               IntList padding, IntList dilation) {
@@ -159,9 +176,9 @@ void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, 
   if (may_convolve(input.dtype()) && out.numel() != 0 && is_laid_out(out)) {
     const bool pads = !transposed && pays_to_pad(input, out, groups);
     const Tensor x = pads ? with_whole_pack(input) : laid_out(input),
-                 w = pads ? with_whole_pack(weight) : laid_out(weight);
-    if (transposed ? by_cudnn(ConvolutionProduct::image, out, w, x, stride, padding, dilation)
-                   : by_cudnn(ConvolutionProduct::places, x, w, out, stride, padding, dilation))
+                 w = pads ? with_whole_pack(weight) : laid_out(weight), y = laid_out(out);
+    if (transposed ? by_cudnn(ConvolutionProduct::image, y, w, x, stride, padding, dilation)
+                   : by_cudnn(ConvolutionProduct::places, x, w, y, stride, padding, dilation))
       return add_bias(out, bias);
   }
   const Tensor made = out.is_contiguous() ? out : empty_tensor(out.sizes(), out.dtype(), out.device());
