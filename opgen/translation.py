@@ -37,11 +37,12 @@ def _same(entry):
 
 
 def checks(entry, schemas):
-    """The entry's own refusals, which come first in every form."""
+    """The entry's own refusals, which come first in every form. A message may begin with the class of its error."""
     out = _same(entry)
     for condition, message in entry.get("check", {}).items():
         test = expression(entry, "check", condition, schemas)
-        text = translated(entry, "check", lambda: script.translate_message(message, entry.schema.arguments, schemas))
-        kind = "_AS(not_implemented, " if "not implemented for '" in message else "("
+        text = message.removeprefix("NotImplementedError: ")
+        kind = "(" if text == message else "_AS(not_implemented, "
+        text = translated(entry, "check", lambda: script.translate_message(text, entry.schema.arguments, schemas))
         out.append(f"  SCONCE_CHECK{kind}{test}, {text});")
     return out
