@@ -10,5 +10,5 @@ if importlib.util.find_spec("numpy") is None:
     sys.exit(77)
 
 calls = sys.argv[1] if len(sys.argv) > 1 else "2400"
-program = pathlib.Path(__file__).parent / "real_sizes" / "__main__.py"
+program = pathlib.Path(__file__).parent / "__main__.py"
 sys.exit(subprocess.run([sys.executable, program, "--calls", calls, "--seed", "40", "--no-shrink"]).returncode)

@@ -10,7 +10,7 @@ except ImportError:
     print("skipped: NumPy is not installed")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path[0] = str(pathlib.Path(__file__).parents[1])
 from real_sizes import layers as L
 from real_sizes import reference as R
 

@@ -23,13 +23,13 @@ except ImportError:
     print("skipped: NumPy is not installed")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path[0] = str(pathlib.Path(__file__).parents[1])
 import sconce  # noqa: E402
 
 if not sconce._sconce._variants():
     print("skipped: this library notes no variants")
     sys.exit(77)
-CHOSEN = pathlib.Path(__file__).parent / "variants" / "chosen.json"
+CHOSEN = pathlib.Path(__file__).parent / "chosen.json"
 THREADS = (1, 2, 4)
 SIDES = {1: "not taken", 2: "taken"}
 SHAPES = 2  # that each side needs
